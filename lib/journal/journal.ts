@@ -1,0 +1,102 @@
+/**
+ * The port of the event log: durable, ordered, one writer per session.
+ *
+ * J1  (session, seq) is unique and gapless; `append` names the head it expects.
+ * J2  `append` resolves only when the events are durable; all of its events are stored, or none.
+ * J3  Every append checks, in the same transaction, that the lease still belongs to the caller.
+ * J4  A row that cannot be decoded never hides the rows after it.
+ */
+import type { SessionEvent, StoredEvent } from "../session/event.ts";
+import type { Mode } from "../session/outcome.ts";
+
+export interface Journal {
+  /** @throws {JournalConflict} the head is not `expected`. @throws {LeaseLost} @throws {JournalUnavailable} */
+  append(lease: Lease, expected: number, events: readonly StoredEvent[]): Promise<void>;
+  /** Rows with `seq > after`, in order, at most `limit`. An unknown session has none. */
+  read(session: string, options?: { readonly after?: number; readonly limit?: number }): Promise<readonly LogRow[]>;
+  /** `seq` of the last event; 0 for an unknown session. */
+  head(session: string): Promise<number>;
+  /** Newest first. */
+  list(options?: { readonly limit?: number }): Promise<readonly SessionSummary[]>;
+  /**
+   * The right to append to one session. Renewed by the journal until released.
+   * @throws {JournalHeld} while another live owner has it.
+   */
+  acquire(session: string, owner: LeaseOwner): Promise<Lease>;
+  close(): Promise<void>;
+}
+
+export type LogRow =
+  | { readonly kind: "event"; readonly event: StoredEvent }
+  /** Present but not readable; `text` is what is stored, capped. */
+  | { readonly kind: "damaged"; readonly seq: number; readonly reason: string; readonly text: string };
+
+/** Who holds a lease. Enough to tell whether it still lives, if it runs where we do. */
+export interface LeaseOwner {
+  /** Random, per runtime. */
+  readonly runtime: string;
+  readonly pid: number;
+  /** Clock ticks since boot, as /proc gives it; empty where it is not known. */
+  readonly start_time: string;
+  /** Identity of the machine's boot and of the pid namespace: only there does `pid` mean anything. */
+  readonly place: string;
+}
+
+export interface Lease {
+  readonly session: string;
+  readonly owner: LeaseOwner;
+  /** The owner this lease was taken over from, if that one died without releasing it. */
+  readonly predecessor: LeaseOwner | null;
+  /** Aborts when the lease is found to be lost. */
+  readonly lost: AbortSignal;
+  release(): Promise<void>;
+}
+
+/** One row of `orrery sessions list`. */
+export interface SessionSummary {
+  readonly session: string;
+  readonly title: string;
+  readonly workspace: string;
+  readonly model: string;
+  readonly mode: Mode;
+  readonly opened_at: string;
+  readonly updated_at: string;
+  readonly seq: number;
+  /** `held` while a runtime drives it; `interrupted`: a turn is open and nobody drives it. */
+  readonly status: "idle" | "held" | "interrupted";
+  readonly turns: number;
+}
+
+/** The log has another head than the caller believed. */
+export class JournalConflict extends Error {
+  override readonly name = "JournalConflict";
+  constructor(readonly session: string, readonly expected: number, readonly actual: number) {
+    super(`Cannot append to session "${session}" as its log ends at ${actual}, not at ${expected}`);
+  }
+}
+
+/** Another runtime drives the session. */
+export class JournalHeld extends Error {
+  override readonly name = "JournalHeld";
+  constructor(readonly session: string, readonly holder: LeaseOwner) {
+    super(`Cannot drive session "${session}" as another orrery has it open: process ${holder.pid}`);
+  }
+}
+
+/** The lease was taken by another runtime; nothing more may be appended. */
+export class LeaseLost extends Error {
+  override readonly name = "LeaseLost";
+  constructor(readonly session: string) {
+    super(`Cannot append to session "${session}" as another runtime has taken it over`);
+  }
+}
+
+/** The store cannot be used: full, read-only, locked for too long, not a journal, newer than this program. */
+export class JournalUnavailable extends Error {
+  override readonly name = "JournalUnavailable";
+  constructor(readonly path: string, readonly reason: "locked" | "full" | "read_only" | "broken" | "newer" | "io", message: string, options?: ErrorOptions) {
+    super(message, options);
+  }
+}
+
+export type { SessionEvent };

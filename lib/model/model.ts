@@ -1,0 +1,55 @@
+/**
+ * The port of a model: one request, one stream of events. An adapter per wire format implements it; retries are
+ * the loop's, because every attempt is an event.
+ *
+ * M1  `call_ready` comes the moment a call's arguments are a complete JSON document, not when the stream ends.
+ * M2  `finished` comes last and once; a stream that ends without it throws.
+ * M3  Nothing waits longer than `idle_ms` for a silent endpoint, and no line or call grows without bound.
+ */
+import type { Message, ToolDeclaration } from "../session/message.ts";
+import type { Finish, ModelErrorKind, Usage } from "../session/outcome.ts";
+
+export interface Model {
+  /** `provider/model`, as sessions record it. */
+  readonly id: string;
+  /** @throws {ModelError} before or during iteration. */
+  stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
+}
+
+export interface ModelRequest {
+  readonly messages: readonly Message[];
+  readonly tools: readonly ToolDeclaration[];
+}
+
+export type ModelEvent =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "reasoning"; readonly text: string }
+  /** A call's name is known; its arguments may still be coming. `position` counts calls of this reply from 0. */
+  | { readonly type: "call_announced"; readonly position: number; readonly name: string }
+  | { readonly type: "call_ready"; readonly position: number; readonly name: string; readonly arguments: string }
+  | { readonly type: "finished"; readonly reply: ModelReply };
+
+export interface ModelReply {
+  readonly text: string;
+  readonly calls: readonly { readonly provider_id?: string; readonly name: string; readonly arguments: string }[];
+  readonly finish: Finish;
+  readonly usage: Usage;
+  /** The model that answered, as the endpoint names it, or the one that was asked. */
+  readonly model: string;
+  readonly provider_blocks?: readonly unknown[];
+}
+
+/** Why an attempt failed. `retry_after_ms`: what the endpoint asked for. */
+export class ModelError extends Error {
+  override readonly name = "ModelError";
+  readonly kind: ModelErrorKind;
+  readonly retry_after_ms: number | null;
+  readonly status: number | null;
+
+  constructor(kind: ModelErrorKind, message: string, details: { retry_after_ms?: number; status?: number; cause?: unknown } = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.kind = kind;
+    this.retry_after_ms = details.retry_after_ms ?? null;
+    this.status = details.status ?? null;
+  }
+}

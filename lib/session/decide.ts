@@ -1,0 +1,226 @@
+/**
+ * The one place where events come from. Pure: the same state and command give the same events.
+ *
+ * D1  `seq` is gapless: events are numbered from `state.seq + 1`.
+ * D2  A call gets exactly one `call_ended`; whoever asks for a second one is refused.
+ * D3  A call starts only after it was allowed, and once.
+ */
+import { type Command, type Decision, type Refusal } from "./command.ts";
+import { EVENT_VERSION, type EventBody, type EventType, type SessionEvent } from "./event.ts";
+import { canonicalValue, type JsonInput } from "./json.ts";
+import type { CallResult, Outcome } from "./outcome.ts";
+import type { CallState, SessionState, TurnState } from "./state.ts";
+
+type Body = { [T in EventType]: { readonly type: T } & EventBody<T> }[EventType];
+type Running = Extract<TurnState, { kind: "running" }>;
+type CallCommand = Extract<Command, { readonly call: string }>;
+
+/** The events that a command leads to, or why it is refused. */
+export function decide(state: SessionState, command: Command): Decision<SessionEvent> {
+  const bodies = toBodies(state, command);
+  if (!Array.isArray(bodies)) return { kind: "refused", refusal: bodies as Refusal };
+  const session = command.type === "open" ? command.session : state.session ?? "";
+  const events = (bodies as readonly Body[]).map((body, index) => ({
+    v: EVENT_VERSION,
+    session,
+    seq: state.seq + 1 + index,
+    at: command.at,
+    ...body,
+  } as SessionEvent));
+  return { kind: "accepted", events };
+}
+
+function toBodies(state: SessionState, command: Command): readonly Body[] | Refusal {
+  if (command.type === "open") return open(state, command);
+  if (state.header === null) return refuse("not_open", "the session has not been opened");
+  switch (command.type) {
+    case "prompt":
+      return prompt(state, command);
+    case "change_mode":
+      return [{ type: "mode_changed", mode: command.mode, by: command.by }];
+    case "change_model":
+      return [{ type: "model_changed", model: command.model, by: command.by, ...optional("base_url", command.base_url) }];
+    case "change_tools":
+      return [{ type: "tools_changed", tools: command.tools, ...optional("system", command.system) }];
+    case "note":
+      return [{ type: "notice", level: command.level, code: command.code, text: command.text }];
+    case "resume":
+      return resume(state, command.at);
+    default:
+      return state.turn.kind === "running" ? withinTurn(state, state.turn, command) : refuse("no_turn", "no turn is running");
+  }
+}
+
+type TurnCommand = Exclude<Command, { readonly type: "open" | "prompt" | "change_mode" | "change_model" | "change_tools" | "note" | "resume" }>;
+
+function withinTurn(state: SessionState, turn: Running, command: TurnCommand): readonly Body[] | Refusal {
+  switch (command.type) {
+    case "begin_step":
+      return turn.phase.kind === "ready"
+        ? [{ type: "step_started", turn: turn.turn, step: turn.step + 1 }]
+        : refuse("not_now", `a step cannot begin while the turn is ${turn.phase.kind}`);
+    case "begin_attempt":
+      return beginAttempt(state, turn);
+    case "fail_attempt":
+      return openAttempt(turn, (attempt) => [{
+        type: "attempt_failed",
+        step: turn.step,
+        attempt,
+        error: command.error,
+        retry_in_ms: command.retry_in_ms,
+      }]);
+    case "commit_reply":
+      return openAttempt(turn, (attempt) => [{ type: "reply_committed", step: turn.step, attempt, ...copyReply(command.reply) }]);
+    case "end_turn":
+      return endTurn(turn, command);
+    case "cancel":
+      return cancel(turn, command);
+    default:
+      return onCall(turn, command);
+  }
+}
+
+function open(state: SessionState, command: Extract<Command, { type: "open" }>): readonly Body[] | Refusal {
+  if (state.header !== null) return refuse("already_open", "the session is already open");
+  const { at: _at, session: _session, type: _type, ...body } = command;
+  return [{ type: "session_opened", ...body }];
+}
+
+function prompt(state: SessionState, command: Extract<Command, { type: "prompt" }>): readonly Body[] | Refusal {
+  if (state.turn.kind === "running") return refuse("busy", `turn ${state.turn.turn} is still running`);
+  return [{ type: "prompted", turn: state.counts.turns + 1, text: command.text, source: command.source }];
+}
+
+function beginAttempt(state: SessionState, turn: Running): readonly Body[] | Refusal {
+  if (turn.phase.kind !== "asking") return refuse("not_now", `the model cannot be asked while the turn is ${turn.phase.kind}`);
+  const { attempt, status } = turn.phase;
+  if (status.kind === "open") return refuse("not_now", `attempt ${attempt} is still open`);
+  return [{ type: "attempt_started", step: turn.step, attempt: attempt + 1, model: state.header?.model ?? "" }];
+}
+
+function openAttempt(turn: Running, bodies: (attempt: number) => readonly Body[]): readonly Body[] | Refusal {
+  if (turn.phase.kind !== "asking" || turn.phase.status.kind !== "open") return refuse("not_now", "no attempt is open");
+  return bodies(turn.phase.attempt);
+}
+
+function copyReply(reply: Extract<Command, { type: "commit_reply" }>["reply"]) {
+  const { text, calls, finish, usage, model, provider_blocks } = reply;
+  return { text, calls: [...calls], finish, usage, model, ...(provider_blocks === undefined ? {} : { provider_blocks: [...provider_blocks] }) };
+}
+
+function endTurn(turn: Running, command: Extract<Command, { type: "end_turn" }>): readonly Body[] | Refusal {
+  if (openCalls(turn).length > 0) return refuse("not_now", "the turn has open calls");
+  return [{ type: "turn_ended", turn: turn.turn, reason: command.reason, ...optional("detail", command.detail) }];
+}
+
+function cancel(turn: Running, command: Extract<Command, { type: "cancel" }>): readonly Body[] | Refusal {
+  const open = openCalls(turn);
+  if (open.some((call) => call.status.kind === "running")) return refuse("not_now", "a call is still running");
+  const ends = open.map((call) => notStarted(call.call, "cancelled", "This call was not run: the turn was cancelled."));
+  return [...ends, { type: "turn_ended", turn: turn.turn, reason: "cancelled", ...optional("detail", command.detail) }];
+}
+
+function onCall(turn: Running, command: Extract<TurnCommand, CallCommand>): readonly Body[] | Refusal {
+  const call = turn.phase.kind === "calling" ? turn.phase.calls.find((each) => each.call === command.call) : undefined;
+  if (call === undefined) return refuse("unknown_call", `${command.call} is not a call of this step`);
+  if (call.status.kind === "ended") return refuse("settled", `${command.call} has already ended`);
+  switch (command.type) {
+    case "allow_call":
+      return inStatus(call, "requested", () => [allowed(call.call, command.input, command.by)]);
+    case "deny_call":
+      return inStatus(call, "requested", () => denied(call.call, command.by, command.reason));
+    case "request_approval":
+      return inStatus(call, "requested", () => [{
+        type: "approval_requested",
+        call: call.call,
+        reason: command.reason,
+        input_digest: command.input_digest,
+      }]);
+    case "answer_approval":
+      return answer(call, command);
+    case "start_call":
+      return inStatus(call, "allowed", () => {
+        const { at: _at, type: _type, ...body } = command;
+        return [{ type: "call_started", ...body, name: call.name }];
+      });
+    case "record_spawn":
+      return inStatus(call, "running", () => {
+        const { call: id, pid, pgid, start_time } = command;
+        return [{ type: "call_spawned", call: id, pid, pgid, start_time }];
+      });
+    case "end_call": {
+      const { at: _at, type: _type, ...body } = command;
+      return [{ type: "call_ended", ...body }];
+    }
+  }
+}
+
+function answer(call: CallState, command: Extract<Command, { type: "answer_approval" }>): readonly Body[] | Refusal {
+  if (call.status.kind !== "asking") return refuse("settled", `${call.call} does not wait for an answer`);
+  if (call.status.input_digest !== command.input_digest) return refuse("altered", `${call.call} was asked for another input`);
+  const { decision, by, reason } = command;
+  const answered: Body = { type: "approval_answered", call: call.call, decision, by, ...optional("reason", reason) };
+  if (decision === "allow") return [answered, allowed(call.call, command.input, "approval")];
+  return [answered, ...denied(call.call, "approval", reason ?? "A person refused this call.")];
+}
+
+/** P3: after a crash a call that had started is not started again; its outcome is not known. */
+function resume(state: SessionState, at: string): readonly Body[] | Refusal {
+  if (state.turn.kind !== "running") return refuse("no_turn", "no turn is open");
+  const started = openCalls(state.turn).filter((call) => call.status.kind === "running");
+  const interrupted = state.turn.phase.kind === "asking" && state.turn.phase.status.kind === "open"
+    ? [interruptedAttempt(state.turn, state.turn.phase.attempt)]
+    : [];
+  return [
+    { type: "session_resumed", calls: started.map((call) => call.call) },
+    ...started.map((call) => unknownEnd(call, at)),
+    ...interrupted,
+  ];
+}
+
+function interruptedAttempt(turn: Running, attempt: number): Body {
+  const error = { kind: "transport" as const, message: "the runtime ended during this attempt" };
+  return { type: "attempt_failed", step: turn.step, attempt, error, retry_in_ms: 0 };
+}
+
+function unknownEnd(call: CallState, at: string): Body {
+  const running = call.status.kind === "running" ? call.status : null;
+  const elapsed = running === null ? 0 : Math.max(0, Date.parse(at) - Date.parse(running.since));
+  const process = running?.process === undefined ? "whether its process had started is not recorded" : `its process was ${running.process.pid}`;
+  const text = `The outcome of this call is unknown: the runtime ended while "${call.name}" was running (started ${running?.since ?? "earlier"}, ${process}). ` +
+    "It may have done all, part or none of its work, and it was not run again. Check before repeating it.";
+  return end(call.call, { kind: "unknown", cause: "runtime_died" }, { is_error: true, text }, elapsed);
+}
+
+function inStatus(call: CallState, kind: CallState["status"]["kind"], bodies: () => readonly Body[]): readonly Body[] | Refusal {
+  return call.status.kind === kind ? bodies() : refuse("not_now", `${call.call} is ${call.status.kind}, not ${kind}`);
+}
+
+function allowed(call: string, input: JsonInput, by: EventBody<"call_allowed">["by"]): Body {
+  const lossless = canonicalValue(input.value) === input.text;
+  return { type: "call_allowed", call, input: input.value, by, ...(lossless ? {} : { input_text: input.text }) };
+}
+
+function denied(call: string, by: EventBody<"call_denied">["by"], reason: string): readonly Body[] {
+  return [{ type: "call_denied", call, by, reason }, notStarted(call, "denied", reason)];
+}
+
+function notStarted(call: string, reason: string, text: string): Body {
+  return end(call, { kind: "not_started", reason }, { is_error: true, text }, 0);
+}
+
+function end(call: string, outcome: Outcome, result: CallResult, duration_ms: number): Body {
+  return { type: "call_ended", call, outcome, result, duration_ms };
+}
+
+function openCalls(turn: Running): readonly CallState[] {
+  return turn.phase.kind === "calling" ? turn.phase.calls.filter((call) => call.status.kind !== "ended") : [];
+}
+
+function refuse(code: Refusal["code"], message: string): Refusal {
+  return { code, message };
+}
+
+function optional<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
+  return value === undefined ? {} : { [key]: value } as { [P in K]?: V };
+}

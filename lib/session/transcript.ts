@@ -1,0 +1,81 @@
+/**
+ * The conversation as the next request to the model shows it.
+ *
+ * T1  Every call of an assistant message is followed by exactly one result, in call order, before anything else.
+ * T2  The same log gives the same messages, byte for byte.
+ */
+import { toArray } from "./append-list.ts";
+import { parseArguments } from "./arguments.ts";
+import type { Message } from "./message.ts";
+import type { CallResult } from "./outcome.ts";
+import type { CallState, Entry, SessionState } from "./state.ts";
+
+const NO_RESULT: CallResult = { is_error: true, text: "This call has no recorded result: it was interrupted." };
+
+/** All messages, the system text first. Calls of an open step without an end are given an interim result. */
+export function transcript(state: SessionState): readonly Message[] {
+  const ids = new WireIds();
+  const messages: Message[] = [];
+  if (state.header !== null && state.header.system !== "") messages.push({ role: "system", text: state.header.system });
+  for (const entry of entriesOf(state)) messages.push(...toMessages(entry, state, ids));
+  return messages;
+}
+
+/** The text of the last reply of the session; empty if there is none. */
+export function lastText(state: SessionState): string {
+  for (const entry of [...entriesOf(state)].reverse()) if (entry.kind === "reply") return entry.reply.text;
+  return "";
+}
+
+/** Closed entries and, as the last one, the open step's reply. */
+export function entriesOf(state: SessionState): readonly Entry[] {
+  const closed = toArray(state.history);
+  if (state.turn.kind !== "running" || state.turn.phase.kind !== "calling") return closed;
+  const { turn, step, phase } = state.turn;
+  return [...closed, { kind: "reply", turn, step, reply: phase.reply, calls: phase.calls }];
+}
+
+function toMessages(entry: Entry, state: SessionState, ids: WireIds): readonly Message[] {
+  if (entry.kind === "prompt") return [{ role: "user", text: entry.text }];
+  const { text, model, provider_blocks } = entry.reply;
+  if (text === "" && entry.calls.length === 0 && provider_blocks === undefined) return [];
+  const named = entry.calls.map((call) => ({ call, id: ids.of(call) }));
+  const results = named.map(({ call, id }): Message => {
+    const result = resultOf(call, state);
+    return { role: "tool", id, name: call.name, text: result.text, is_error: result.is_error };
+  });
+  return [
+    {
+      role: "assistant",
+      text,
+      calls: named.map(({ call, id }) => ({ id, name: call.name, arguments: wireArguments(call.arguments) })),
+      model,
+      ...(provider_blocks === undefined ? {} : { provider_blocks }),
+    },
+    ...results,
+  ];
+}
+
+function resultOf(call: CallState, state: SessionState): CallResult {
+  if (call.status.kind === "ended") return call.status.result;
+  return Object.hasOwn(state.late, call.call) ? state.late[call.call] ?? NO_RESULT : NO_RESULT;
+}
+
+/** Providers refuse a history whose arguments are not an object: what was malformed goes back as a quoted string. */
+function wireArguments(text: string): string {
+  const parsed = parseArguments(text);
+  return parsed.kind === "input" ? parsed.input.text : JSON.stringify({ malformed_arguments: text.toWellFormed() });
+}
+
+/** The provider's id where it is fit and not used before, else our own, shortened to the 40 characters some allow. */
+class WireIds {
+  readonly #used = new Set<string>();
+
+  of(call: CallState): string {
+    const given = call.provider_id;
+    const fit = given !== undefined && /^[A-Za-z0-9_-]{1,40}$/.test(given) && !this.#used.has(given);
+    const id = fit ? given : call.call.replaceAll("-", "");
+    this.#used.add(id);
+    return id;
+  }
+}

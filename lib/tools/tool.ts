@@ -1,0 +1,61 @@
+/**
+ * The one record every tool becomes, whatever dialect it was written in. Planning and reading are pure: a tool says
+ * what to run and what a run means; it never runs anything.
+ */
+import type { Origin } from "../session/event.ts";
+import type { JsonInput, JsonObject } from "../session/json.ts";
+import type { Launch, Run } from "../session/launch.ts";
+import type { CallResult, Truncated, WithheldExport } from "../session/outcome.ts";
+
+/** Whether a person must agree. `destructive`: asks in normal mode only. */
+export type Approval = "never" | "always" | "destructive";
+
+export interface Tool {
+  readonly name: string;
+  readonly description: string;
+  /** Always an object schema with `properties`. */
+  readonly input_schema: Readonly<Record<string, unknown>>;
+  readonly origin: Origin;
+  /** SHA-256 (hex) of the definition. */
+  readonly digest: string;
+  readonly read_only: boolean;
+  readonly speculation_safe: boolean;
+  readonly approval: Approval;
+  /** Every way in which the input does not fit; empty if it fits. Bounded in time whatever the schema says. */
+  check(input: JsonInput): readonly Violation[];
+  plan(input: JsonInput, context: PlanContext): Plan;
+  read(run: Run, input: JsonInput): ReadResult;
+}
+
+/** `pointer`: RFC 6901, "" for the whole input. */
+export interface Violation {
+  readonly pointer: string;
+  readonly message: string;
+}
+
+export interface PlanContext {
+  /** Absolute, symlinks resolved. */
+  readonly workspace: string;
+  /** What a child may inherit, secrets of the runtime already taken out. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The projection that built-ins read: task board, scratch, what was read. */
+  readonly state: JsonObject;
+}
+
+export type Plan =
+  | {
+    readonly kind: "launch";
+    readonly launch: Launch;
+    /** File whose digest says what ran, if it is known beforehand. */
+    readonly program?: string;
+    readonly exports_withheld?: readonly WithheldExport[];
+  }
+  /** It cannot run, and trying again would not help. */
+  | { readonly kind: "unable"; readonly problem: string };
+
+export interface ReadResult {
+  readonly result: CallResult;
+  readonly truncated?: Truncated;
+  /** Changes that a built-in proposes; the loop records them. */
+  readonly changes?: readonly JsonObject[];
+}
