@@ -41,7 +41,7 @@ export type Command =
   | ({ readonly type: "note"; readonly at: string } & EventBody<"notice">)
   | { readonly type: "end_turn"; readonly at: string; readonly reason: TurnEnd; readonly detail?: string }
   /** Ends a turn on purpose: whatever has not started is settled. Running calls must have been ended before. */
-  | { readonly type: "cancel"; readonly at: string; readonly detail?: string }
+  | { readonly type: "cancel"; readonly at: string; readonly reason: TurnEnd; readonly detail?: string }
   /** The session is taken up again after its runtime went away: calls that had started end as `unknown`. */
   | { readonly type: "resume"; readonly at: string };
 

@@ -117,7 +117,7 @@ function cancel(turn: Running, command: Extract<Command, { type: "cancel" }>): r
   const open = openCalls(turn);
   if (open.some((call) => call.status.kind === "running")) return refuse("not_now", "a call is still running");
   const ends = open.map((call) => notStarted(call.call, "cancelled", "This call was not run: the turn was cancelled."));
-  return [...ends, { type: "turn_ended", turn: turn.turn, reason: "cancelled", ...optional("detail", command.detail) }];
+  return [...ends, { type: "turn_ended", turn: turn.turn, reason: command.reason, ...optional("detail", command.detail) }];
 }
 
 function onCall(turn: Running, command: Extract<TurnCommand, CallCommand>): readonly Body[] | Refusal {

@@ -1,0 +1,18 @@
+import type { JsonInput } from "../session/json.ts";
+
+/** A way to ask a person. Absent: nobody can be asked, and a call that must ask is denied at once. */
+export type Approver = (question: Question, signal: AbortSignal) => Promise<Answer>;
+
+export interface Question {
+  readonly call: string;
+  readonly name: string;
+  readonly input: JsonInput;
+  readonly reason: string;
+}
+
+export interface Answer {
+  readonly decision: "allow" | "deny";
+  /** Who answered, for the log. */
+  readonly by: string;
+  readonly reason?: string;
+}

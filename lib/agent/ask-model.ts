@@ -1,0 +1,99 @@
+/** One attempt at a reply: asks, tells watchers what arrives, records the reply or why there is none. */
+import { ModelError, type ModelReply, type ModelRequest } from "../model/model.ts";
+import { retryDelay } from "../model/retry.ts";
+import type { Effect } from "../session/next.ts";
+import type { SessionState } from "../session/state.ts";
+import { transcript } from "../session/transcript.ts";
+import { newCallId, now } from "./ids.ts";
+import type { TurnNotes, TurnPorts, TurnSignals } from "./turn.ts";
+
+type AskModel = Extract<Effect, { kind: "ask_model" }>;
+
+/** Returns without a reply only if a signal asked to stop. */
+export async function askModel(effect: AskModel, ports: TurnPorts, signals: TurnSignals, notes: TurnNotes): Promise<void> {
+  const abort = AbortSignal.any([signals.stop, signals.now]);
+  if (!await pause(effect.wait_ms, abort)) return;
+  const { durable } = ports.recorder.mustRecord({ type: "begin_attempt", at: now() });
+  const request = toRequest(ports.recorder.state);
+  await durable;
+  const progress = { firstByteSeen: hasReply(ports.recorder.state) };
+  try {
+    const reply = await readReply(ports, request, effect, abort, progress);
+    if (abort.aborted) return;
+    ports.recorder.mustRecord({ type: "commit_reply", at: now(), reply: { ...reply, calls: reply.calls.map((call) => ({ call: newCallId(), ...call })) } });
+  } catch (error) {
+    if (abort.aborted) return;
+    failAttempt(ports, effect, toModelError(error), progress, notes);
+  }
+}
+
+async function readReply(
+  ports: TurnPorts,
+  request: ModelRequest,
+  effect: AskModel,
+  abort: AbortSignal,
+  progress: { firstByteSeen: boolean },
+): Promise<ModelReply> {
+  const where = { session: ports.session, step: effect.step, attempt: effect.attempt };
+  for await (const event of ports.model.stream(request, abort)) {
+    progress.firstByteSeen = true;
+    switch (event.type) {
+      case "text":
+        ports.feed.tell({ type: "text_delta", ...where, text: event.text });
+        break;
+      case "reasoning":
+        ports.feed.tell({ type: "reasoning_delta", ...where, text: event.text });
+        break;
+      case "call_announced":
+        ports.feed.tell({ type: "status", session: ports.session, status: "call_announced", text: event.name });
+        break;
+      case "call_ready":
+        break;
+      case "finished":
+        return event.reply;
+    }
+  }
+  throw new ModelError("transport", "The model's stream ended before the reply was finished");
+}
+
+function failAttempt(ports: TurnPorts, effect: AskModel, error: ModelError, progress: { firstByteSeen: boolean }, notes: TurnNotes): void {
+  const delay = retryDelay(error, effect.attempt, Math.random(), progress);
+  if (delay === null) notes.error = { kind: error.kind, message: error.message };
+  ports.recorder.mustRecord({
+    type: "fail_attempt",
+    at: now(),
+    error: { kind: error.kind, message: error.message },
+    retry_in_ms: delay === null ? null : Math.round(delay),
+  });
+}
+
+/** A fault of an adapter is a broken promise of ours, but it must not take the session along. */
+function toModelError(error: unknown): ModelError {
+  if (error instanceof ModelError) return error;
+  return new ModelError("malformed", `The model adapter failed: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+}
+
+function toRequest(state: SessionState): ModelRequest {
+  const tools = (state.header?.tools ?? []).map(({ name, description, input_schema }) => ({ name, description, input_schema }));
+  return { messages: transcript(state), tools };
+}
+
+function hasReply(state: SessionState): boolean {
+  return state.usage.input_tokens + state.usage.output_tokens > 0 || state.counts.steps > 1;
+}
+
+/** Waits; false if the signal came first. */
+async function pause(milliseconds: number, signal: AbortSignal): Promise<boolean> {
+  if (signal.aborted) return false;
+  if (milliseconds <= 0) return true;
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => resolve(true), milliseconds);
+  const stop = () => resolve(false);
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
+  }
+}

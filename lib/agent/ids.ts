@@ -1,0 +1,15 @@
+/** Everything that is random or reads a clock, so that `session/` needs neither. */
+import { uuidv7 } from "uuidv7";
+
+export function newSessionId(): string {
+  return `ses_${uuidv7()}`;
+}
+
+export function newCallId(): string {
+  return `call_${uuidv7()}`;
+}
+
+/** RFC 3339, UTC, milliseconds. */
+export function now(): string {
+  return new Date().toISOString();
+}

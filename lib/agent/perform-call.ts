@@ -1,0 +1,122 @@
+/** The life of one call after the model asked for it: authorize, perhaps ask a person, start, record the end. */
+import { authorize, inputDigest } from "../gate/authorize.ts";
+import { parseArguments } from "../session/arguments.ts";
+import type { Command } from "../session/command.ts";
+import type { Outcome } from "../session/outcome.ts";
+import type { CallState } from "../session/state.ts";
+import type { Plan, ReadResult, Tool } from "../tools/tool.ts";
+import { now } from "./ids.ts";
+import { programDigest } from "./program.ts";
+import type { TurnNotes, TurnPorts, TurnSignals } from "./turn.ts";
+
+export async function authorizeCall(call: CallState, ports: TurnPorts): Promise<void> {
+  const mode = ports.recorder.state.header?.mode ?? "normal";
+  const verdict = authorize({ name: call.name, arguments: call.arguments, mode, tools: ports.tools });
+  switch (verdict.kind) {
+    case "allowed":
+      ports.recorder.mustRecord({ type: "allow_call", at: now(), call: call.call, input: verdict.input, by: verdict.by });
+      return;
+    case "denied":
+      ports.recorder.mustRecord({ type: "deny_call", at: now(), call: call.call, by: verdict.by, reason: verdict.reason });
+      return;
+    case "ask":
+      ports.recorder.mustRecord({ type: "request_approval", at: now(), call: call.call, reason: verdict.reason, input_digest: verdict.input_digest });
+      return;
+  }
+}
+
+/** Asks whoever can be asked; nobody means no, at once. */
+export async function answerCall(call: CallState, ports: TurnPorts, signals: TurnSignals, notes: TurnNotes): Promise<void> {
+  const parsed = parseArguments(call.arguments);
+  if (call.status.kind !== "asking" || parsed.kind !== "input") return;
+  const { reason } = call.status;
+  const abort = AbortSignal.any([signals.stop, signals.now]);
+  const { input } = parsed;
+  const answer = ports.approver === null ? null : await ports.approver({ call: call.call, name: call.name, input, reason }, abort);
+  if (abort.aborted) return;
+  if (answer === null) notes.unanswered = true;
+  ports.recorder.mustRecord({
+    type: "answer_approval",
+    at: now(),
+    call: call.call,
+    decision: answer?.decision ?? "deny",
+    by: answer?.by ?? "nobody",
+    input_digest: inputDigest(input),
+    input,
+    ...(answer === null ? { reason: `${reason}, and nobody can be asked here. It was not run.` } : answer.reason === undefined ? {} : { reason: answer.reason }),
+  });
+}
+
+/** Plans, records the intent, runs, records the end. */
+export async function startCall(call: CallState, ports: TurnPorts, signals: TurnSignals): Promise<void> {
+  if (call.status.kind !== "allowed") return;
+  const { input } = call.status;
+  const tool = ports.tools.find(call.name);
+  if (tool === undefined) return endUnstarted(call, ports, `"${call.name}" is no longer available. It was not run.`);
+  const plan = tool.plan(input, ports.planContext());
+  if (plan.kind === "unable") return endUnstarted(call, ports, plan.problem);
+  const program_digest = await programDigest(plan.program);
+  const { durable } = ports.recorder.mustRecord({
+    type: "start_call",
+    at: now(),
+    call: call.call,
+    input_digest: inputDigest(input),
+    worker: ports.supervisor.workerOf(ports.session),
+    ...(program_digest === null ? {} : { program_digest }),
+  });
+  await durable;
+  const run = await ports.supervisor.run({
+    session: ports.session,
+    call: call.call,
+    launch: plan.launch,
+    signal: signals.now,
+    // Rides with the next commit: an unsynced write survives the death of the runtime (design §4.5).
+    onSpawned: (identity) => void ports.recorder.record({ type: "record_spawn", at: now(), call: call.call, ...identity }),
+    onOutput: (stream, text) => ports.feed.tell({ type: "call_output", session: ports.session, call: call.call, stream, text }),
+  });
+  const read = readRun(tool, run, input);
+  ports.recorder.mustRecord(toEnd(call.call, run.outcome, run.duration_ms, run.reaped, read, plan));
+}
+
+/** A call that is recorded as running, while nobody runs it: what it did is not known. */
+export async function settleLostCall(call: CallState, ports: TurnPorts): Promise<void> {
+  const result = { is_error: true, text: `The outcome of this call is unknown: nothing is running it any more. It was not run again.` };
+  ports.recorder.record({ type: "end_call", at: now(), call: call.call, outcome: { kind: "unknown", cause: "runtime_died" }, result, duration_ms: 0 });
+}
+
+function endUnstarted(call: CallState, ports: TurnPorts, problem: string): void {
+  const outcome: Outcome = { kind: "not_started", reason: "cannot_start" };
+  ports.recorder.mustRecord({ type: "end_call", at: now(), call: call.call, outcome, result: { is_error: true, text: problem }, duration_ms: 0 });
+}
+
+/** P2: a fault in a tool's own reading must not leave the call without an end. */
+function readRun(tool: Tool, run: Parameters<Tool["read"]>[0], input: Parameters<Tool["read"]>[1]): ReadResult {
+  try {
+    return tool.read(run, input);
+  } catch (error) {
+    return { result: { is_error: true, text: `The result of "${tool.name}" could not be read: ${error instanceof Error ? error.message : String(error)}` } };
+  }
+}
+
+function toEnd(
+  call: string,
+  outcome: Outcome,
+  duration_ms: number,
+  reaped: readonly { readonly pid: number; readonly command: string }[],
+  read: ReadResult,
+  plan: Extract<Plan, { kind: "launch" }>,
+): Command {
+  const { result, truncated } = read;
+  const withheld = plan.exports_withheld ?? [];
+  return {
+    type: "end_call",
+    at: now(),
+    call,
+    outcome,
+    result,
+    duration_ms: Math.round(duration_ms * 10) / 10,
+    ...(truncated === undefined ? {} : { truncated }),
+    ...(withheld.length === 0 ? {} : { exports_withheld: [...withheld] }),
+    ...(reaped.length === 0 ? {} : { reaped: [...reaped] }),
+  };
+}

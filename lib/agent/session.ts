@@ -1,0 +1,150 @@
+/** One open session: who may append to it, its state, and the turns it runs. */
+import type { Lease } from "../journal/journal.ts";
+import type { Message } from "../session/message.ts";
+import type { Usage } from "../session/outcome.ts";
+import type { Entry, SessionState } from "../session/state.ts";
+import { entriesOf, transcript } from "../session/transcript.ts";
+import type { Feed, Listener } from "./feed.ts";
+import { now } from "./ids.ts";
+import { runTurn } from "./loop.ts";
+import type { Recorder } from "./recorder.ts";
+import type { StopReason, TurnCall, TurnNotes, TurnPorts, TurnResult } from "./turn.ts";
+
+export interface TurnOptions {
+  /** Aborts at a safe point: running calls are let finish. */
+  readonly stop?: AbortSignal;
+  /** Aborts at once: running calls are ended. */
+  readonly now?: AbortSignal;
+  /** Wall clock of the whole turn. */
+  readonly timeout_ms?: number;
+}
+
+/** Thrown when the present state refuses what was asked; `code` says why (`busy`, `no_turn`, …). */
+export class SessionRefusal extends Error {
+  override readonly name = "SessionRefusal";
+  constructor(readonly code: string, message: string) {
+    super(message);
+  }
+}
+
+export class Session {
+  readonly id: string;
+  readonly #ports: TurnPorts;
+  readonly #lease: Lease;
+  #running = false;
+
+  constructor(ports: TurnPorts, lease: Lease) {
+    this.id = ports.session;
+    this.#ports = ports;
+    this.#lease = lease;
+  }
+
+  state(): SessionState {
+    return this.#recorder.state;
+  }
+
+  messages(): readonly Message[] {
+    return transcript(this.state());
+  }
+
+  /** Tells the listener what is recorded from now on, and live events between. */
+  watch(listener: Listener): () => void {
+    return this.#feed.watch(listener);
+  }
+
+  /**
+   * Runs one turn to its end.
+   * @throws {SessionRefusal} `busy` while a turn is open. @throws what the journal throws.
+   */
+  async prompt(text: string, options: TurnOptions & { readonly source: string }): Promise<TurnResult> {
+    const recorded = this.#recorder.record({ type: "prompt", at: now(), text, source: options.source });
+    if (recorded.kind === "refused") throw new SessionRefusal(recorded.refusal.code, `Cannot prompt session "${this.id}" as ${recorded.refusal.message}`);
+    return await this.#run(options);
+  }
+
+  /**
+   * Finishes a turn that its runtime left open; null if nothing is open.
+   * @throws what the journal throws.
+   */
+  async resume(options: TurnOptions): Promise<TurnResult | null> {
+    if (this.#running) throw new SessionRefusal("busy", `Cannot resume session "${this.id}" as a turn is running`);
+    if (this.state().turn.kind === "idle") return null;
+    this.#recorder.mustRecord({ type: "resume", at: now() });
+    return await this.#run(options);
+  }
+
+  /** Releases the session; an open turn stays open in the log. */
+  async close(): Promise<void> {
+    try {
+      await this.#recorder.flush();
+    } finally {
+      await this.#lease.release();
+    }
+  }
+
+  get #recorder(): Recorder {
+    return this.#ports.recorder;
+  }
+
+  get #feed(): Feed {
+    return this.#ports.feed;
+  }
+
+  async #run(options: TurnOptions): Promise<TurnResult> {
+    const before = this.state();
+    const notes: TurnNotes = { unanswered: false, error: null };
+    const clock = wallClock(options.timeout_ms);
+    const stops = options.stop === undefined ? [] : [options.stop];
+    const nows = [clock.signal, ...(options.now === undefined ? [] : [options.now])];
+    this.#running = true;
+    try {
+      await runTurn(this.#ports, { stop: AbortSignal.any(stops), now: AbortSignal.any(nows) }, notes);
+      return { ...toResult(before, this.state(), notes), timed_out: clock.signal.aborted };
+    } finally {
+      this.#running = false;
+      clock.stop();
+    }
+  }
+}
+
+function wallClock(timeout_ms: number | undefined): { signal: AbortSignal; stop(): void } {
+  const controller = new AbortController();
+  if (timeout_ms === undefined) return { signal: controller.signal, stop: () => undefined };
+  const reason: StopReason = { reason: "stopped", detail: `wall clock of ${timeout_ms / 1000} s reached` };
+  const timer = setTimeout(() => controller.abort(reason), timeout_ms);
+  return { signal: controller.signal, stop: () => clearTimeout(timer) };
+}
+
+function toResult(before: SessionState, after: SessionState, notes: TurnNotes): Omit<TurnResult, "timed_out"> {
+  const last = after.turn.kind === "idle" ? after.turn.last : null;
+  const turn = last?.turn ?? after.counts.turns;
+  const replies = entriesOf(after).filter((entry): entry is Extract<Entry, { kind: "reply" }> => entry.kind === "reply" && entry.turn === turn);
+  return {
+    turn,
+    reason: last?.reason ?? "failed",
+    ...(last?.detail === undefined ? {} : { detail: last.detail }),
+    text: replies[replies.length - 1]?.reply.text ?? "",
+    ...(notes.error === null ? {} : { error: notes.error }),
+    unanswered: notes.unanswered,
+    steps: after.counts.steps - before.counts.steps,
+    calls: replies.flatMap((reply) => reply.calls.map(toTurnCall)).filter((call) => call !== null),
+    usage: subtract(after.usage, before.usage),
+  };
+}
+
+function toTurnCall(call: Extract<Entry, { kind: "reply" }>["calls"][number]): TurnCall | null {
+  if (call.status.kind !== "ended") return null;
+  return { call: call.call, name: call.name, is_error: call.status.result.is_error, outcome: call.status.outcome };
+}
+
+function subtract(total: Usage, before: Usage): Usage {
+  const optional = (key: "cached_input_tokens" | "reasoning_tokens" | "cost_usd") =>
+    total[key] === undefined ? {} : { [key]: total[key] - (before[key] ?? 0) };
+  return {
+    input_tokens: total.input_tokens - before.input_tokens,
+    output_tokens: total.output_tokens - before.output_tokens,
+    ...optional("cached_input_tokens"),
+    ...optional("reasoning_tokens"),
+    ...optional("cost_usd"),
+  };
+}

@@ -1,0 +1,75 @@
+/** What driving a turn needs, and what it gives. */
+import type { Model } from "../model/model.ts";
+import type { Limits } from "../session/next.ts";
+import type { ModelErrorKind, Outcome, TurnEnd, Usage } from "../session/outcome.ts";
+import type { Supervisor } from "../supervisor/supervisor.ts";
+import type { PlanContext, Tool } from "../tools/tool.ts";
+import type { GatedTools } from "../gate/authorize.ts";
+import type { Approver } from "./approver.ts";
+import type { Feed } from "./feed.ts";
+import type { Recorder } from "./recorder.ts";
+
+/** The toolbox as a turn uses it. */
+export interface CallableTools extends GatedTools {
+  find(name: string): Tool | undefined;
+}
+
+/** Everything the loop reaches out to. */
+export interface TurnPorts {
+  readonly session: string;
+  readonly recorder: Recorder;
+  readonly feed: Feed;
+  readonly model: Model;
+  readonly tools: CallableTools;
+  readonly supervisor: Supervisor;
+  readonly approver: Approver | null;
+  readonly limits: Limits;
+  planContext(): PlanContext;
+}
+
+/**
+ * Two ways to stop. `stop` aborts at a safe point: calls that run are let finish, nothing new begins, the model is
+ * not waited for. `now` also ends the calls that run.
+ */
+export interface TurnSignals {
+  readonly stop: AbortSignal;
+  readonly now: AbortSignal;
+}
+
+/** What the turn learns on the way and the log does not say in a field. */
+export interface TurnNotes {
+  /** A call needed approval and nobody could be asked. */
+  unanswered: boolean;
+  /** The failure of the model that ends the turn. */
+  error: { readonly kind: ModelErrorKind; readonly message: string } | null;
+}
+
+/** The reason a signal was aborted with says how the turn is to end. */
+export interface StopReason {
+  readonly reason: TurnEnd;
+  readonly detail: string;
+}
+
+export interface TurnResult {
+  readonly turn: number;
+  readonly reason: TurnEnd;
+  readonly detail?: string;
+  /** Text of the last reply of the turn. */
+  readonly text: string;
+  /** The model's failure, if that ended the turn. */
+  readonly error?: { readonly kind: ModelErrorKind; readonly message: string };
+  /** A call needed approval and nobody could be asked. */
+  readonly unanswered: boolean;
+  /** The wall clock ended the turn. */
+  readonly timed_out: boolean;
+  readonly steps: number;
+  readonly calls: readonly TurnCall[];
+  readonly usage: Usage;
+}
+
+export interface TurnCall {
+  readonly call: string;
+  readonly name: string;
+  readonly is_error: boolean;
+  readonly outcome: Outcome;
+}

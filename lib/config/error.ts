@@ -1,0 +1,9 @@
+/** What the user must change in a setting, a file or the environment (exit code 5). */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+/** What the user must change in the command or request itself (exit code 2). */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}

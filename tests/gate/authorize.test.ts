@@ -1,0 +1,58 @@
+import { describe, expect, test } from "bun:test";
+import { authorize, type GatedTool, inputDigest } from "../../lib/gate/authorize.ts";
+import { leaveOf, type Policy } from "../../lib/gate/mode.ts";
+import type { Mode } from "../../lib/session/outcome.ts";
+
+function toolOf(approval: Policy, read_only: boolean, problems: readonly { pointer: string; message: string }[] = []): GatedTool {
+  return { name: "look", approval, read_only, check: () => problems };
+}
+
+function ask(tool: GatedTool | undefined, text: string, mode: Mode = "normal", name = "look") {
+  const tools = { find: (wanted: string) => wanted === tool?.name ? tool : undefined, closest: () => ["look"], whyNot: () => undefined };
+  return authorize({ name, arguments: text, mode, tools });
+}
+
+describe("authorize()", () => {
+  test("allows the canonical input of what was asked", () => {
+    expect(ask(toolOf("never", true), '{ "b":1.0, "a":2 }')).toEqual({ kind: "allowed", by: "policy", input: { value: { a: 2, b: 1 }, text: '{"a":2,"b":1.0}' } });
+  });
+
+  test("tells an unknown tool from bad JSON from a bad input", () => {
+    expect(ask(undefined, "{", "normal", "lok")).toMatchObject({ kind: "denied", by: "unknown_tool" });
+    expect(ask(toolOf("never", true), "{")).toMatchObject({ kind: "denied", by: "malformed" });
+    expect(ask(toolOf("never", true, [{ pointer: "/a", message: "must be a string" }]), "{}")).toMatchObject({ kind: "denied", by: "schema" });
+  });
+
+  test("names a near tool and every violation", () => {
+    const unknown = ask(undefined, "{}", "normal", "lok");
+    expect(unknown.kind === "denied" ? unknown.reason : "").toContain('Did you mean "look"?');
+    const problems = [{ pointer: "/a", message: "must be a string" }, { pointer: "", message: 'needs "b"' }];
+    const bad = ask(toolOf("never", true, problems), "{}");
+    expect(bad.kind === "denied" ? bad.reason.split("\n").slice(1) : []).toEqual(["- /a: must be a string", '- (input): needs "b"']);
+  });
+
+  test("asks with the digest of exactly this input", () => {
+    const verdict = ask(toolOf("always", false), '{"a":1.0}');
+    expect(verdict).toMatchObject({ kind: "ask", input_digest: inputDigest({ value: {}, text: '{"a":1.0}' }) });
+  });
+});
+
+describe("leaveOf()", () => {
+  test("pins the matrix of approval and mode", () => {
+    const modes: readonly Mode[] = ["normal", "auto-accept", "architect", "yolo", "plan", "headless"];
+    const table = modes.map((mode) => [mode, ...(["never", "destructive", "always"] as const).map((policy) => leaveOf(mode, policy, policy === "never"))]);
+    expect(table).toEqual([
+      ["normal", "run", "ask", "ask"],
+      ["auto-accept", "run", "run", "ask"],
+      ["architect", "run", "run", "ask"],
+      ["yolo", "run", "run", "run"],
+      ["plan", "run", "refuse", "refuse"],
+      ["headless", "run", "refuse", "refuse"],
+    ]);
+  });
+
+  test("lets plan mode run only what is also read-only", () => {
+    expect(leaveOf("plan", "never", false)).toBe("refuse");
+    expect(leaveOf("headless", "never", false)).toBe("run");
+  });
+});

@@ -1,0 +1,117 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { faultPosition, parseArguments } from "../../lib/session/arguments.ts";
+import { canonicalText, canonicalValue, type Json } from "../../lib/session/json.ts";
+
+describe("parseArguments()", () => {
+  test("takes blank text and null as an empty object", () => {
+    for (const text of ["", "  ", "\n\t", "null", " null "]) expect(parseArguments(text)).toEqual({ kind: "input", input: { value: {}, text: "{}" } });
+  });
+
+  test("refuses whatever is not one JSON object, and never runs it as an empty one", () => {
+    for (const text of ["{", '{"a":1,}', "file_path=foo", "[]", '"x"', "7", "true", '{"a":"b', "{}{}", '{"a":1} trailing', "{'a':1}", '{"a":01}', "{}\u0000"]) {
+      expect([text, parseArguments(text).kind]).toEqual([text, "malformed"]);
+    }
+  });
+
+  test("says where the text goes wrong", () => {
+    const cases: readonly (readonly [string, string])[] = [
+      ['{"a":1,}', "at character 7"],
+      ["{", "the text ends at character 1"],
+      ['{"a":"b', "at character 5"],
+      ["file_path=foo", "at character 0"],
+      ["{}{}", "at character 2"],
+      ['{"a":01}', "at character 6"],
+    ];
+    for (const [text, where] of cases) {
+      const parsed = parseArguments(text);
+      expect(parsed.kind === "malformed" ? parsed.message : "").toContain(where);
+    }
+  });
+
+  test("shows what it received, capped and well-formed", () => {
+    const parsed = parseArguments(`{"a":"${"x".repeat(5000)}\ud800`);
+    if (parsed.kind !== "malformed") throw new Error("must be malformed");
+    expect(parsed.message.length).toBeLessThan(800);
+    expect(parsed.message.isWellFormed()).toBe(true);
+  });
+
+  test("keeps the digits of numbers and sorts keys", () => {
+    const parsed = parseArguments('{ "b" : 9007199254740993, "a" : [3.0, 1e3, -0] , "c":{"z":1,"y":2} }');
+    expect(parsed).toMatchObject({ kind: "input", input: { text: '{"a":[3.0,1e3,-0],"b":9007199254740993,"c":{"y":2,"z":1}}' } });
+  });
+
+  test("keeps a key called __proto__ as a key", () => {
+    const parsed = parseArguments('{"__proto__":{"polluted":1},"a":1}');
+    expect(parsed).toMatchObject({ kind: "input", input: { text: '{"__proto__":{"polluted":1},"a":1}' } });
+    expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
+  });
+
+  test("refuses nesting that would exhaust a stack, at once", () => {
+    expect(parseArguments(`{"a":${"[".repeat(300)}${"]".repeat(300)}}`).kind).toBe("malformed");
+    expect(parseArguments(`{"a":${"[".repeat(5_000_000)}`).kind).toBe("malformed");
+  });
+});
+
+describe("faultPosition()", () => {
+  test("finds no fault inside what JSON.parse accepts, and one in what can no longer become valid", () => {
+    const nearJson = fc.oneof(
+      fc.json(),
+      fc.tuple(fc.json(), fc.nat(), fc.constantFrom("", ",", "}", '"', "\\", "0", " ", "x")).map(([text, at, insert]) => {
+        const cut = at % (text.length + 1);
+        return text.slice(0, cut) + insert + text.slice(cut + 1);
+      }),
+    );
+    fc.assert(
+      fc.property(nearJson, (text) => {
+        let valid = true;
+        try {
+          JSON.parse(text);
+        } catch {
+          valid = false;
+        }
+        const fault = faultPosition(text);
+        if (valid) expect([text, fault]).toEqual([text, text.length]);
+        else if (fault === text.length) expect([text, mayGoOn(text)]).toEqual([text, true]);
+      }),
+      { seed: 7, numRuns: 2000 },
+    );
+  });
+});
+
+/** Whether some ending makes the text valid: what is open is closed, what is begun is finished. */
+function mayGoOn(text: string): boolean {
+  const closers = [...text.replace(/"(?:[^"\\]|\\.)*"/g, "")].reduce((open: string, each) => each === "{" ? `}${open}` : each === "[" ? `]${open}` : /[\]}]/.test(each) ? open.slice(1) : open, "");
+  return ["", "0", ":0", '"":0'].some((middle) => {
+    try {
+      JSON.parse(text + middle + closers);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+describe("canonicalText()", () => {
+  test("does not depend on key order or white space", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const shuffled = JSON.stringify(reverseKeys(value as Json), null, 3);
+        expect(canonicalText(shuffled)).toBe(canonicalText(JSON.stringify(value)));
+        expect(canonicalText(JSON.stringify(value))).toBe(canonicalValue(JSON.parse(JSON.stringify(value)) as Json));
+      }),
+      { seed: 7, numRuns: 500 },
+    );
+  });
+
+  test("tells numbers apart that a script can tell apart", () => {
+    expect(canonicalText("9007199254740993")).not.toBe(canonicalText("9007199254740992"));
+    expect(canonicalText("3.0")).not.toBe(canonicalText("3"));
+  });
+});
+
+function reverseKeys(value: Json): Json {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(reverseKeys);
+  return Object.fromEntries(Object.entries(value).reverse().map(([key, member]) => [key, reverseKeys(member as Json)]));
+}

@@ -1,0 +1,110 @@
+import { describe, expect, test } from "bun:test";
+import { decide } from "../../lib/session/decide.ts";
+import { after, allow, AT, callId, end, given, OPEN, PROMPT, reply, start, STEP } from "./specification.ts";
+
+describe("decide() on turns", () => {
+  test("opens a session once", () => {
+    given().when(OPEN).then("session_opened");
+    given(OPEN).when(OPEN).thenRefused("already_open");
+  });
+
+  test("refuses everything before the session is open", () => {
+    given().when(PROMPT).thenRefused("not_open");
+  });
+
+  test("refuses a prompt while a turn runs", () => {
+    given(OPEN, PROMPT).when(PROMPT).thenRefused("busy");
+  });
+
+  test("numbers turns from 1 over the whole session", () => {
+    const { events } = after(OPEN, PROMPT, ...STEP, reply([]), { type: "end_turn", at: AT, reason: "completed" }, PROMPT);
+    expect(events.filter((event) => event.type === "prompted").map((event) => event.turn)).toEqual([1, 2]);
+  });
+
+  test("numbers events without a gap from 1", () => {
+    const { events } = after(OPEN, PROMPT, ...STEP, reply(["look"]), allow(1), start(1), end(1));
+    expect(events.map((event) => event.seq)).toEqual(events.map((_event, index) => index + 1));
+  });
+
+  test("refuses to end a turn with open calls", () => {
+    given(OPEN, PROMPT, ...STEP, reply(["look"])).when({ type: "end_turn", at: AT, reason: "completed" }).thenRefused("not_now");
+  });
+
+  test("refuses a reply when no attempt is open", () => {
+    given(OPEN, PROMPT).when(reply([])).thenRefused("not_now");
+    given(OPEN, PROMPT, ...STEP, reply(["look"])).when(reply([])).thenRefused("not_now");
+  });
+
+  test("lets a failed attempt be followed by another of the same step", () => {
+    const failed = { type: "fail_attempt", at: AT, error: { kind: "transport", message: "reset" }, retry_in_ms: 250 } as const;
+    const { events } = after(OPEN, PROMPT, ...STEP, failed, { type: "begin_attempt", at: AT });
+    expect(events.filter((event) => event.type === "attempt_started").map((event) => [event.step, event.attempt])).toEqual([[1, 1], [1, 2]]);
+  });
+});
+
+describe("decide() on calls", () => {
+  const asked = [OPEN, PROMPT, ...STEP, reply(["change", "look"])];
+
+  test("starts a call only after it was allowed, and once", () => {
+    given(...asked).when(start(1)).thenRefused("not_now");
+    given(...asked, allow(1)).when(start(1)).then("call_started");
+    given(...asked, allow(1), start(1)).when(start(1)).thenRefused("not_now");
+  });
+
+  test("gives a call one end", () => {
+    given(...asked, allow(1), start(1), end(1)).when(end(1)).thenRefused("settled");
+  });
+
+  test("denies a call with an end that says it was not started", () => {
+    const { events } = after(...asked, { type: "deny_call", at: AT, call: callId(1), by: "mode", reason: "plan mode" });
+    const last = events[events.length - 1];
+    expect(last).toMatchObject({ type: "call_ended", outcome: { kind: "not_started", reason: "denied" }, result: { is_error: true, text: "plan mode" } });
+  });
+
+  test("refuses a call that the step did not ask for", () => {
+    given(...asked).when(allow(9)).thenRefused("unknown_call");
+  });
+
+  test("takes an answer only for the input that was shown", () => {
+    const request = { type: "request_approval", at: AT, call: callId(1), reason: "writes", input_digest: "abc" } as const;
+    const answer = { type: "answer_approval", at: AT, call: callId(1), decision: "allow", by: "person", input: { value: {}, text: "{}" } } as const;
+    given(...asked, request).when({ ...answer, input_digest: "abc" }).then("approval_answered", "call_allowed");
+    given(...asked, request).when({ ...answer, input_digest: "other" }).thenRefused("altered");
+    given(...asked).when({ ...answer, input_digest: "abc" }).thenRefused("settled");
+  });
+
+  test("keeps the digits that a double would lose", () => {
+    const command = { ...allow(1), input: { value: { n: 9007199254740992 }, text: '{"n":9007199254740993}' } } as const;
+    const { state, events } = after(...asked, command);
+    expect(events[events.length - 1]).toMatchObject({ input_text: '{"n":9007199254740993}' });
+    expect(state.turn).toMatchObject({ phase: { calls: [{ status: { input: { text: '{"n":9007199254740993}' } } }, {}] } });
+  });
+});
+
+describe("decide() on interruption", () => {
+  test("ends what had started as unknown on resume and leaves the rest to be run", () => {
+    const before = [OPEN, PROMPT, ...STEP, reply(["look", "look", "change"]), allow(1), allow(2), start(1)];
+    given(...before).when({ type: "resume", at: AT }).then("session_resumed", "call_ended");
+    const { state } = after(...before, { type: "resume", at: AT });
+    expect(state.turn).toMatchObject({
+      phase: { calls: [{ status: { kind: "ended", outcome: { kind: "unknown" } } }, { status: { kind: "allowed" } }, { status: { kind: "requested" } }] },
+    });
+  });
+
+  test("closes the attempt that was open, so that the step can go on", () => {
+    given(OPEN, PROMPT, ...STEP).when({ type: "resume", at: AT }).then("session_resumed", "attempt_failed");
+  });
+
+  test("settles what has not started when a turn is cancelled, and not while a call runs", () => {
+    const running = [OPEN, PROMPT, ...STEP, reply(["look", "look"]), allow(1), start(1)];
+    given(...running).when({ type: "cancel", at: AT, reason: "cancelled" }).thenRefused("not_now");
+    given(...running, end(1)).when({ type: "cancel", at: AT, reason: "cancelled" }).then("call_ended", "turn_ended");
+  });
+
+  test("changes nothing when it refuses", () => {
+    const { state } = after(OPEN, PROMPT);
+    const before = JSON.stringify(state);
+    decide(state, PROMPT);
+    expect(JSON.stringify(state)).toBe(before);
+  });
+});
