@@ -13,3 +13,8 @@ export function newCallId(): string {
 export function now(): string {
   return new Date().toISOString();
 }
+
+/** Names one runtime for its lifetime: in leases, and in the tags of its processes. */
+export function newRuntimeId(): string {
+  return `run_${uuidv7()}`;
+}

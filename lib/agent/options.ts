@@ -1,0 +1,39 @@
+import type { Environment } from "../config/paths.ts";
+import type { Limits } from "../session/next.ts";
+import type { Mode } from "../session/outcome.ts";
+import type { Approver } from "./approver.ts";
+
+/** What a runtime is opened with. Everything has a default; see `docs/models.md` for the default model. */
+export interface AgentOptions {
+  /** Folder that tools work in; else the nearest ancestor of the current folder that looks like one. */
+  readonly workspace?: string;
+  /** `provider/model` or `script:FILE`. */
+  readonly model?: string;
+  readonly baseUrl?: string;
+  /** `auto-accept` by default. */
+  readonly mode?: Mode;
+  /** Lets what lies in this workspace run, for this runtime. */
+  readonly trustWorkspace?: boolean;
+  readonly maxSteps?: number;
+  /** Runs read-only calls while the model still streams. */
+  readonly speculation?: boolean;
+  /** Environment to read settings and keys from, and that tools inherit; else that of this process. */
+  readonly env?: Environment;
+  /** `memory` keeps nothing. */
+  readonly journal?: "file" | "memory";
+  /** System text of new sessions. */
+  readonly system?: string;
+  /** Asks a person; without it a call that must ask is denied. */
+  readonly approver?: Approver;
+  readonly onNotice?: (notice: AgentNotice) => void;
+}
+
+export interface AgentNotice {
+  readonly level: "info" | "warning" | "error";
+  readonly code: string;
+  readonly text: string;
+}
+
+export function toLimits(options: AgentOptions, defaults: Limits): Limits {
+  return options.maxSteps === undefined ? defaults : { ...defaults, max_steps: options.maxSteps };
+}

@@ -1,0 +1,143 @@
+/** Opening sessions: a new one, or one that exists and may have been left in the middle of a turn. */
+import type { Journal, Lease, LeaseOwner, LogRow } from "../journal/journal.ts";
+import { UsageError } from "../config/error.ts";
+import type { Model } from "../model/model.ts";
+import type { Limits } from "../session/next.ts";
+import { type OfferedTool, SessionId } from "../session/event.ts";
+import type { Mode } from "../session/outcome.ts";
+import { fold, initialState, type SessionHeader, type SessionState } from "../session/state.ts";
+import type { Supervisor } from "../supervisor/supervisor.ts";
+import * as v from "valibot";
+import type { Approver } from "./approver.ts";
+import { Feed } from "./feed.ts";
+import { newSessionId, now } from "./ids.ts";
+import { knownFiles } from "./known-files.ts";
+import type { AgentNotice } from "./options.ts";
+import { Recorder } from "./recorder.ts";
+import { Session } from "./session.ts";
+import type { Workshop } from "./workshop.ts";
+
+/** What every session of a runtime shares. */
+export interface SessionGround {
+  readonly journal: Journal;
+  readonly owner: LeaseOwner;
+  readonly supervisor: Supervisor;
+  readonly approver: Approver | null;
+  readonly limits: Limits;
+  readonly runtime: string;
+  notify(notice: AgentNotice): void;
+}
+
+export interface NewSession {
+  readonly title?: string;
+  readonly system: string;
+  readonly mode: Mode;
+  readonly base_url?: string;
+}
+
+/** @throws {JournalUnavailable} */
+export async function createSession(ground: SessionGround, workshop: Workshop, model: Model, options: NewSession): Promise<Session> {
+  const session = newSessionId();
+  const lease = await ground.journal.acquire(session, ground.owner);
+  const opened = openDriver(ground, workshop, model, lease, initialState);
+  opened.recorder.mustRecord({
+    type: "open",
+    at: now(),
+    session,
+    workspace: workshop.workspace,
+    model: model.id,
+    mode: options.mode,
+    system: options.system,
+    tools: workshop.toolbox.recorded(),
+    runtime: ground.runtime,
+    ...(options.title === undefined ? {} : { title: options.title }),
+    ...(options.base_url === undefined ? {} : { base_url: options.base_url }),
+  });
+  for (const notice of workshop.toolbox.notices) opened.recorder.mustRecord({ type: "note", at: now(), ...notice });
+  return opened.session;
+}
+
+/** What a log holds, without the right to add to it. @throws {UsageError} there is no such session. */
+export async function readLog(journal: Journal, id: string): Promise<readonly LogRow[]> {
+  if (!v.is(SessionId, id)) throw new UsageError(`Cannot open session "${id}" as that is not the id of one: they look like ses_ and a UUID`);
+  const rows = await journal.read(id);
+  if (rows.length === 0) throw new UsageError(`Cannot open session "${id}" as there is none with that id in the journal: see orrery sessions list`);
+  return rows;
+}
+
+/** The state that a log leads to; damaged rows are named, and left out. */
+export function stateOf(rows: readonly LogRow[], notify: (notice: AgentNotice) => void): SessionState {
+  const events = rows.flatMap((row) => row.kind === "event" ? [row.event] : []);
+  for (const row of rows) {
+    if (row.kind === "damaged") notify({ level: "error", code: "damaged_event", text: `Event ${row.seq} cannot be read and is left out: ${row.reason}` });
+  }
+  const last = rows[rows.length - 1];
+  const seq = last === undefined ? 0 : last.kind === "event" ? last.event.seq : last.seq;
+  return { ...fold(events), seq };
+}
+
+/** Tools and model of a session that exists, found by its header. */
+export interface SessionNeeds {
+  readonly workshop: Workshop;
+  readonly model: Model;
+  readonly changes: { readonly mode?: Mode; readonly model?: string; readonly base_url?: string };
+}
+
+/**
+ * Takes a session up again.
+ * @throws {JournalHeld} another runtime drives it. @throws {UsageError} there is none, or its beginning is lost.
+ */
+export async function openSession(ground: SessionGround, id: string, needs: (header: SessionHeader) => Promise<SessionNeeds>): Promise<Session> {
+  await readLog(ground.journal, id);
+  const lease = await ground.journal.acquire(id, ground.owner);
+  try {
+    const state = stateOf(await readLog(ground.journal, id), ground.notify);
+    if (state.header === null) throw new UsageError(`Cannot open session "${id}" as its first event is damaged`);
+    const { workshop, model, changes } = await needs(state.header);
+    if (lease.predecessor !== null) await endLeftovers(ground, state);
+    const { session, recorder } = openDriver(ground, workshop, model, lease, state);
+    const by = "user";
+    if (changes.mode !== undefined && changes.mode !== state.header.mode) recorder.mustRecord({ type: "change_mode", at: now(), mode: changes.mode, by });
+    if (changes.model !== undefined && changes.model !== state.header.model) {
+      const { base_url } = changes;
+      recorder.mustRecord({ type: "change_model", at: now(), model: changes.model, by, ...(base_url === undefined ? {} : { base_url }) });
+    }
+    const tools = workshop.toolbox.recorded();
+    if (!sameTools(tools, state.header.tools)) recorder.mustRecord({ type: "change_tools", at: now(), tools });
+    return session;
+  } catch (error) {
+    await lease.release();
+    throw error;
+  }
+}
+
+function openDriver(ground: SessionGround, workshop: Workshop, model: Model, lease: Lease, state: SessionState): { session: Session; recorder: Recorder } {
+  const feed = new Feed();
+  const recorder = new Recorder(ground.journal, lease, feed, state);
+  const { workspace, env, toolbox } = workshop;
+  const ports = {
+    session: lease.session,
+    recorder,
+    feed,
+    model,
+    tools: toolbox,
+    supervisor: ground.supervisor,
+    approver: ground.approver,
+    limits: ground.limits,
+    planContext: () => ({ workspace, env, state: { reads: knownFiles(recorder.state) } }),
+  };
+  return { session: new Session(ports, lease), recorder };
+}
+
+/** The owner before us died: what it had running must be gone before the session goes on. */
+async function endLeftovers(ground: SessionGround, state: SessionState): Promise<void> {
+  if (state.turn.kind !== "running" || state.turn.phase.kind !== "calling") return;
+  const processes = state.turn.phase.calls.flatMap((call) =>
+    call.status.kind === "running" ? [{ call: call.call, ...(call.status.process === undefined ? {} : { process: call.status.process }) }] : []);
+  if (processes.length > 0) await ground.supervisor.endLeftovers(processes);
+}
+
+function sameTools(left: readonly OfferedTool[], right: readonly OfferedTool[]): boolean {
+  const toKey = (tools: readonly OfferedTool[]) => JSON.stringify(tools.map(({ name, digest, read_only, speculation_safe }) => [name, digest, read_only, speculation_safe]));
+  return toKey(left) === toKey(right);
+}
