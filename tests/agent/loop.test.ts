@@ -1,0 +1,253 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Agent, openAgent } from "../../lib/agent/agent.ts";
+import type { AgentOptions } from "../../lib/agent/options.ts";
+import type { Session } from "../../lib/agent/session.ts";
+import type { StopReason, TurnResult } from "../../lib/agent/turn.ts";
+import { isKnown, type SessionEvent } from "../../lib/session/event.ts";
+import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
+
+let workspace: TestWorkspace;
+let agents: Agent[];
+
+beforeEach(async () => {
+  workspace = await createWorkspace();
+  agents = [];
+});
+
+afterEach(async () => {
+  await Promise.all(agents.map((agent) => agent.close()));
+  await workspace.remove();
+});
+
+function open(model: string, options: Partial<AgentOptions> = {}): Agent {
+  const env = { PATH: process.env["PATH"] ?? "", HOME: workspace.home, ORRERY_HOME: workspace.home };
+  const agent = openAgent({ workspace: workspace.path, trustWorkspace: true, model, env, ...options });
+  agents.push(agent);
+  return agent;
+}
+
+interface Played {
+  readonly agent: Agent;
+  readonly session: Session;
+  readonly result: TurnResult;
+  readonly events: readonly SessionEvent[];
+}
+
+async function play(replies: readonly object[], options: Partial<AgentOptions> = {}): Promise<Played> {
+  const agent = open(await workspace.script(...replies), options);
+  const session = await agent.create();
+  const result = await session.prompt("go", { source: "test" });
+  return { agent, session, result, events: await eventsOf(agent, session.id) };
+}
+
+async function eventsOf(agent: Agent, id: string): Promise<readonly SessionEvent[]> {
+  return (await agent.events(id)).flatMap((row) => row.kind === "event" && isKnown(row.event) ? [row.event] : []);
+}
+
+function resultsOf(session: Session): readonly string[] {
+  return session.messages().flatMap((message) => message.role === "tool" ? [message.text] : []);
+}
+
+const DONE = { text: "done" };
+const call = (name: string, input: object = {}) => ({ name, arguments: input });
+
+describe("a turn", () => {
+  test("runs what the model asks for and ends when it asks for nothing", async () => {
+    await workspace.write("a.txt", "alpha\n");
+    await workspace.tool("hello", 'printf "hello %s" "$STELLA_INPUT_WHO"');
+    const { result, session } = await play([{ calls: [call("read_file", { path: "a.txt" }), call("hello", { who: "you" })] }, DONE]);
+    expect(result).toMatchObject({ reason: "completed", text: "done", steps: 2, unanswered: false });
+    expect(resultsOf(session)[0]).toContain("alpha");
+    expect(resultsOf(session)[1]).toBe("hello you");
+  });
+
+  test("records intent before effect and one end for each call, numbered without a gap", async () => {
+    await workspace.tool("hello", "echo hi");
+    const { events } = await play([{ calls: [call("hello")] }, DONE]);
+    expect(events.map((event) => event.seq)).toEqual(events.map((_event, index) => index + 1));
+    const types = events.map((event) => event.type).filter((type) => type.startsWith("call_"));
+    expect(types).toEqual(["call_allowed", "call_started", "call_spawned", "call_ended"]);
+  });
+
+  test("gives results in call order though reads end in another order", async () => {
+    await workspace.tool("slow", "sleep 0.3; echo slow", "read_only = true");
+    await workspace.tool("fast", "echo fast", "read_only = true");
+    const { session, events } = await play([{ calls: [call("slow"), call("fast")] }, DONE]);
+    expect(resultsOf(session)).toEqual(["slow\n", "fast\n"]);
+    const names = new Map(events.flatMap((event) => event.type === "call_started" ? [[event.call, event.name]] : []));
+    const ends = events.flatMap((event) => event.type === "call_ended" ? [names.get(event.call)] : []);
+    expect(ends).toEqual(["fast", "slow"]);
+  });
+
+  test("runs a call that is not read-only alone and in its place", async () => {
+    await workspace.tool("look", "cat log 2>/dev/null; true", "read_only = true");
+    await workspace.tool("add", 'sleep 0.1; printf "%s" "$STELLA_INPUT_LETTER" >> log; cat log');
+    const { session } = await play([{ calls: [call("add", { letter: "a" }), call("look"), call("add", { letter: "b" }), call("look")] }, DONE]);
+    expect(resultsOf(session)).toEqual(["a", "a", "ab", "ab"]);
+  });
+
+  test("never runs malformed arguments and says where they are wrong; blank ones are an empty object", async () => {
+    await workspace.tool("touch_it", "touch canary; echo ran");
+    const { session } = await play([
+      { calls: [{ name: "touch_it", arguments: '{"a":1,}' }] },
+      { calls: [{ name: "touch_it", arguments: "[]" }] },
+      DONE,
+    ]);
+    expect(existsSync(join(workspace.path, "canary"))).toBe(false);
+    expect(resultsOf(session)[0]).toContain("at character 7");
+    expect(resultsOf(session)[1]).toContain("not an array");
+    const blank = await play([{ calls: [{ name: "touch_it", arguments: "  " }] }, DONE]);
+    expect(resultsOf(blank.session)).toEqual(["ran\n"]);
+  });
+
+  test("keeps an unknown tool's call and answers it with near names", async () => {
+    await workspace.tool("hello", "echo hi");
+    const { session, result } = await play([{ calls: [call("helo")] }, DONE]);
+    expect(resultsOf(session)[0]).toContain('Did you mean "hello"?');
+    expect(result.reason).toBe("completed");
+  });
+
+  test("stops on purpose at the step cap", async () => {
+    await workspace.tool("again", "echo again");
+    const { result } = await play(Array.from({ length: 5 }, () => ({ calls: [call("again")] })), { maxSteps: 3 });
+    expect(result).toMatchObject({ reason: "stopped", steps: 3 });
+  });
+
+  test("denies a call that must ask when nobody can be asked, and goes on", async () => {
+    await workspace.tool("danger", "touch canary", 'approval = "always"');
+    const { result, session } = await play([{ calls: [call("danger")] }, DONE]);
+    expect(result).toMatchObject({ reason: "completed", unanswered: true, text: "done" });
+    expect(resultsOf(session)[0]).toContain("nobody can be asked");
+    expect(existsSync(join(workspace.path, "canary"))).toBe(false);
+  });
+
+  test("runs a call that a person allowed, and not one that was refused", async () => {
+    await workspace.tool("danger", 'touch "$STELLA_INPUT_FILE"', 'approval = "always"');
+    const { result, session } = await play([{ calls: [call("danger", { file: "yes" }), call("danger", { file: "no" })] }, DONE], {
+      approver: (question) => Promise.resolve(question.input.value["file"] === "yes" ? { decision: "allow", by: "test" } : { decision: "deny", by: "test", reason: "not that one" }),
+    });
+    expect(result.unanswered).toBe(false);
+    expect([existsSync(join(workspace.path, "yes")), existsSync(join(workspace.path, "no"))]).toEqual([true, false]);
+    expect(resultsOf(session)[1]).toBe("not that one");
+  });
+
+  test("leaves tools of an untrusted workspace inert", async () => {
+    await workspace.tool("hello", "touch canary");
+    const { session, result } = await play([{ calls: [call("hello")] }, DONE], { trustWorkspace: false });
+    expect(resultsOf(session)[0]).toContain("not trusted");
+    expect(existsSync(join(workspace.path, "canary"))).toBe(false);
+    expect(result.reason).toBe("completed");
+  });
+});
+
+describe("a stream that breaks", () => {
+  test("never runs a call twice that is not safe to repeat, and keeps one text", async () => {
+    await workspace.tool("append_line", 'printf "%s\\n" "$STELLA_INPUT_L" >> lines');
+    const reply = { text: "Hi ", calls: [call("append_line", { l: "x" })] };
+    const { session, events } = await play([{ attempts: [{ ...reply, drop: true }, reply] }, DONE]);
+    expect(readFileSync(join(workspace.path, "lines"), "utf8")).toBe("x\n");
+    expect(session.messages().filter((message) => message.role === "assistant").map((message) => message.text)).toEqual(["Hi ", "done"]);
+    expect(events.filter((event) => event.type === "attempt_failed")).toHaveLength(1);
+  });
+
+  test("ends the turn as failed when no attempt is left, with the model's own error", async () => {
+    const { result } = await play([{ error: { kind: "auth", message: "the key was refused" } }]);
+    expect(result).toMatchObject({ reason: "failed", error: { kind: "auth" } });
+  });
+});
+
+describe("stopping a turn", () => {
+  const reason: StopReason = { reason: "cancelled", detail: "test" };
+
+  /** Resolves when the session says that this kind of event happened. */
+  function seen(session: Session, type: string): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const end = session.watch((event) => {
+      if (event.type !== type) return;
+      end();
+      resolve();
+    });
+    return promise;
+  }
+
+  test("at a safe point lets a running call finish and starts nothing new", async () => {
+    await workspace.tool("slow", "sleep 0.4; touch finished; echo ok");
+    await workspace.tool("second", "touch second");
+    const agent = open(await workspace.script({ calls: [call("slow"), call("second")] }, DONE));
+    const session = await agent.create();
+    const stop = new AbortController();
+    const started = seen(session, "call_spawned");
+    const turn = session.prompt("go", { source: "test", stop: stop.signal });
+    await started;
+    stop.abort(reason);
+    expect(await turn).toMatchObject({ reason: "cancelled" });
+    expect([existsSync(join(workspace.path, "finished")), existsSync(join(workspace.path, "second"))]).toEqual([true, false]);
+    expect(resultsOf(session)).toEqual(["ok\n", "This call was not run: the turn was cancelled."]);
+  });
+
+  test("at once ends the running call and leaves a history that the next prompt can use", async () => {
+    await workspace.tool("forever", "echo begun; exec sleep 600");
+    const agent = open(await workspace.script({ calls: [call("forever"), call("forever")] }, { text: "next" }));
+    const session = await agent.create();
+    const now = new AbortController();
+    const started = seen(session, "call_spawned");
+    const turn = session.prompt("go", { source: "test", now: now.signal });
+    await started;
+    now.abort(reason);
+    expect(await turn).toMatchObject({ reason: "cancelled" });
+    expect(resultsOf(session)).toHaveLength(2);
+    expect(await session.prompt("again", { source: "test" })).toMatchObject({ reason: "completed", text: "next" });
+  });
+
+  test("does not wait for a model that is silent", async () => {
+    const agent = open(await workspace.script({ text: ["a"], delay_ms: 60_000 }));
+    const session = await agent.create();
+    const stop = new AbortController();
+    const started = seen(session, "attempt_started");
+    const turn = session.prompt("go", { source: "test", stop: stop.signal });
+    await started;
+    stop.abort(reason);
+    expect(await turn).toMatchObject({ reason: "cancelled" });
+  });
+
+  test("the wall clock ends the turn and says so", async () => {
+    await workspace.tool("forever", "exec sleep 600");
+    const agent = open(await workspace.script({ calls: [call("forever")] }));
+    const session = await agent.create();
+    expect(await session.prompt("go", { source: "test", timeout_ms: 700 })).toMatchObject({ reason: "stopped", timed_out: true });
+  });
+});
+
+describe("a session", () => {
+  test("goes on in another runtime with what it knows", async () => {
+    const script = await workspace.script({ text: "first" }, { text: "second" });
+    const before = open(script);
+    const session = await before.create({ title: "T" });
+    await session.prompt("one", { source: "test" });
+    await before.close();
+    const again = await open(script).open(session.id);
+    expect(await again.prompt("two", { source: "test" })).toMatchObject({ turn: 2, text: "second" });
+    expect(again.messages().map((message) => message.role)).toEqual(["system", "user", "assistant", "user", "assistant"]);
+  });
+
+  test("refuses a second driver and names the holder", async () => {
+    const script = await workspace.script(DONE);
+    const session = await open(script).create();
+    await session.prompt("one", { source: "test" });
+    const error = await open(script).open(session.id).then(() => null, (reason: Error) => reason);
+    expect(error?.name).toBe("JournalHeld");
+    expect(error?.message).toContain(String(process.pid));
+  });
+
+  test("refuses a prompt while a turn runs", async () => {
+    await workspace.tool("slow", "sleep 0.3");
+    const agent = open(await workspace.script({ calls: [call("slow")] }, DONE));
+    const session = await agent.create();
+    const turn = session.prompt("one", { source: "test" });
+    const refused = await session.prompt("two", { source: "test" }).then(() => null, (reason: Error) => reason);
+    expect(refused?.name).toBe("SessionRefusal");
+    expect(await turn).toMatchObject({ reason: "completed" });
+  });
+});
