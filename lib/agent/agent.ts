@@ -154,6 +154,7 @@ class Runtime implements Agent {
       supervisor: createSupervisor({ runtime: id }),
       approver: this.#options.approver ?? null,
       limits: toLimits(this.#options, DEFAULT_LIMITS),
+      speculate: this.#options.speculation ?? true,
       runtime: `orrery/${VERSION}`,
       notify,
     };

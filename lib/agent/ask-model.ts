@@ -5,12 +5,13 @@ import type { Effect } from "../session/next.ts";
 import type { SessionState } from "../session/state.ts";
 import { transcript } from "../session/transcript.ts";
 import { newCallId, now } from "./ids.ts";
-import type { TurnNotes, TurnPorts, TurnSignals } from "./turn.ts";
+import type { Turn } from "./turn.ts";
 
 type AskModel = Extract<Effect, { kind: "ask_model" }>;
 
 /** Returns without a reply only if a signal asked to stop. */
-export async function askModel(effect: AskModel, ports: TurnPorts, signals: TurnSignals, notes: TurnNotes): Promise<void> {
+export async function askModel(effect: AskModel, turn: Turn): Promise<void> {
+  const { ports, signals, speculator } = turn;
   const abort = AbortSignal.any([signals.stop, signals.now]);
   if (!await pause(effect.wait_ms, abort)) return;
   const { durable } = ports.recorder.mustRecord({ type: "begin_attempt", at: now() });
@@ -18,17 +19,21 @@ export async function askModel(effect: AskModel, ports: TurnPorts, signals: Turn
   await durable;
   const progress = { firstByteSeen: hasReply(ports.recorder.state) };
   try {
-    const reply = await readReply(ports, request, effect, abort, progress);
+    speculator.beginAttempt();
+    const reply = await readReply(turn, request, effect, abort, progress);
     if (abort.aborted) return;
-    ports.recorder.mustRecord({ type: "commit_reply", at: now(), reply: { ...reply, calls: reply.calls.map((call) => ({ call: newCallId(), ...call })) } });
+    const calls = reply.calls.map((call) => ({ call: newCallId(), ...call }));
+    ports.recorder.mustRecord({ type: "commit_reply", at: now(), reply: { ...reply, calls } });
+    speculator.commit(calls);
   } catch (error) {
+    speculator.endAttempt();
     if (abort.aborted) return;
-    failAttempt(ports, effect, toModelError(error), progress, notes);
+    failAttempt(turn, effect, toModelError(error), progress);
   }
 }
 
 async function readReply(
-  ports: TurnPorts,
+  { ports, speculator }: Turn,
   request: ModelRequest,
   effect: AskModel,
   abort: AbortSignal,
@@ -45,9 +50,11 @@ async function readReply(
         ports.feed.tell({ type: "reasoning_delta", ...where, text: event.text });
         break;
       case "call_announced":
+        speculator.announce(event.name);
         ports.feed.tell({ type: "status", session: ports.session, status: "call_announced", text: event.name });
         break;
       case "call_ready":
+        speculator.offer(event.name, event.arguments);
         break;
       case "finished":
         return event.reply;
@@ -56,7 +63,7 @@ async function readReply(
   throw new ModelError("transport", "The model's stream ended before the reply was finished");
 }
 
-function failAttempt(ports: TurnPorts, effect: AskModel, error: ModelError, progress: { firstByteSeen: boolean }, notes: TurnNotes): void {
+function failAttempt({ ports, notes }: Turn, effect: AskModel, error: ModelError, progress: { firstByteSeen: boolean }): void {
   const delay = retryDelay(error, effect.attempt, Math.random(), progress);
   if (delay === null) notes.error = { kind: error.kind, message: error.message };
   ports.recorder.mustRecord({

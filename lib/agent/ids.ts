@@ -18,3 +18,7 @@ export function now(): string {
 export function newRuntimeId(): string {
   return `run_${uuidv7()}`;
 }
+
+export function newSpeculationId(): string {
+  return `spec_${uuidv7()}`;
+}

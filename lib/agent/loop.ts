@@ -5,70 +5,66 @@
  * L2  The one place of concurrency is the race in `runTurn`.
  * L3  A failed append ends every running call and then the turn, by throwing.
  */
-import { next, type Effect } from "../session/next.ts";
+import { type Effect, next } from "../session/next.ts";
 import { askModel } from "./ask-model.ts";
-import { answerCall, authorizeCall, settleLostCall, startCall } from "./perform-call.ts";
 import { now } from "./ids.ts";
-import type { StopReason, TurnNotes, TurnPorts, TurnSignals } from "./turn.ts";
+import { answerCall, authorizeCall, settleLostCall, startCall } from "./perform-call.ts";
+import { Speculator } from "./speculation.ts";
+import type { StopReason, Turn, TurnNotes, TurnPorts, TurnSignals } from "./turn.ts";
 
 /** Drives the open turn to its end. @throws what the journal threw, after every call of the turn has been ended. */
 export async function runTurn(ports: TurnPorts, signals: TurnSignals, notes: TurnNotes): Promise<void> {
   const flight = new Flight();
   const failed = new AbortController();
   const ending = AbortSignal.any([signals.now, failed.signal]);
+  const speculator = new Speculator(ports, AbortSignal.any([signals.stop, ending]));
+  const turn: Turn = { ports, notes, speculator, signals: { stop: signals.stop, now: ending } };
   try {
     for (;;) {
-      if (signals.stop.aborted || signals.now.aborted) {
-        if (flight.size === 0) return stopTurn(ports, signals);
-      } else {
-        start(next(ports.recorder.state, ports.limits), flight, ports, { stop: signals.stop, now: ending }, notes);
-        if (flight.size === 0) {
-          if (ports.recorder.state.turn.kind === "idle") break;
-          continue;
-        }
-      }
+      const stopping = signals.stop.aborted || signals.now.aborted;
+      if (!stopping) for (const effect of next(ports.recorder.state, ports.limits)) start(effect, flight, turn);
+      if (flight.size === 0) break;
       await Promise.race([flight.anyDone(), ports.recorder.broken]);
     }
+    await speculator.close("cancelled");
+    if (ports.recorder.state.turn.kind === "running") stopTurn(ports, signals);
     await ports.recorder.flush();
   } catch (error) {
     failed.abort();
     await flight.allDone();
+    await speculator.close("cancelled");
     throw error;
   }
 }
 
-function start(effects: readonly Effect[], flight: Flight, ports: TurnPorts, signals: TurnSignals, notes: TurnNotes): void {
-  for (const effect of effects) {
-    switch (effect.kind) {
-      case "begin_step":
-        ports.recorder.mustRecord({ type: "begin_step", at: now() });
-        break;
-      case "end_turn":
-        ports.recorder.mustRecord({ type: "end_turn", at: now(), reason: effect.reason, ...(effect.detail === undefined ? {} : { detail: effect.detail }) });
-        break;
-      case "ask_model":
-        flight.launch("model", () => askModel(effect, ports, signals, notes));
-        break;
-      case "authorize":
-        flight.launch(effect.call.call, () => authorizeCall(effect.call, ports));
-        break;
-      case "ask_person":
-        flight.launch(effect.call.call, () => answerCall(effect.call, ports, signals, notes));
-        break;
-      case "start_call":
-        flight.launch(effect.call.call, () => startCall(effect.call, ports, signals));
-        break;
-      case "await_call":
-        flight.launch(effect.call.call, () => settleLostCall(effect.call, ports));
-        break;
-    }
+function start(effect: Effect, flight: Flight, turn: Turn): void {
+  switch (effect.kind) {
+    case "begin_step":
+    case "end_turn":
+      return flight.launch("turn", () => goOn(effect, turn));
+    case "ask_model":
+      return flight.launch("model", () => askModel(effect, turn));
+    case "authorize":
+      return flight.launch(effect.call.call, () => authorizeCall(effect.call, turn));
+    case "ask_person":
+      return flight.launch(effect.call.call, () => answerCall(effect.call, turn));
+    case "start_call":
+      return flight.launch(effect.call.call, () => startCall(effect.call, turn));
+    case "await_call":
+      return flight.launch(effect.call.call, () => settleLostCall(effect.call, turn));
   }
 }
 
-async function stopTurn(ports: TurnPorts, signals: TurnSignals): Promise<void> {
+/** From one step to the next, or to the end. What ran early and was not asked for is gone before. */
+async function goOn(effect: Extract<Effect, { kind: "begin_step" | "end_turn" }>, { ports, speculator }: Turn): Promise<void> {
+  await speculator.close("not_asked");
+  if (effect.kind === "begin_step") ports.recorder.mustRecord({ type: "begin_step", at: now() });
+  else ports.recorder.mustRecord({ type: "end_turn", at: now(), reason: effect.reason, ...(effect.detail === undefined ? {} : { detail: effect.detail }) });
+}
+
+function stopTurn(ports: TurnPorts, signals: TurnSignals): void {
   const { reason, detail } = (signals.now.aborted ? signals.now.reason : signals.stop.reason) as StopReason;
-  ports.recorder.record({ type: "cancel", at: now(), reason, detail });
-  await ports.recorder.flush();
+  ports.recorder.mustRecord({ type: "cancel", at: now(), reason, detail });
 }
 
 /** Effects under way, by key. */

@@ -2,14 +2,16 @@
 import { authorize, inputDigest } from "../gate/authorize.ts";
 import { parseArguments } from "../session/arguments.ts";
 import type { Command } from "../session/command.ts";
+import type { Launch, Run } from "../session/launch.ts";
 import type { Outcome } from "../session/outcome.ts";
 import type { CallState } from "../session/state.ts";
-import type { Plan, ReadResult, Tool } from "../tools/tool.ts";
+import type { Plan, ReadResult } from "../tools/tool.ts";
 import { now } from "./ids.ts";
 import { programDigest } from "./program.ts";
-import type { TurnNotes, TurnPorts, TurnSignals } from "./turn.ts";
+import { readRun } from "./read-run.ts";
+import type { Turn, TurnPorts, TurnSignals } from "./turn.ts";
 
-export async function authorizeCall(call: CallState, ports: TurnPorts): Promise<void> {
+export async function authorizeCall(call: CallState, { ports }: Turn): Promise<void> {
   const mode = ports.recorder.state.header?.mode ?? "normal";
   const verdict = authorize({ name: call.name, arguments: call.arguments, mode, tools: ports.tools });
   switch (verdict.kind) {
@@ -26,7 +28,7 @@ export async function authorizeCall(call: CallState, ports: TurnPorts): Promise<
 }
 
 /** Asks whoever can be asked; nobody means no, at once. */
-export async function answerCall(call: CallState, ports: TurnPorts, signals: TurnSignals, notes: TurnNotes): Promise<void> {
+export async function answerCall(call: CallState, { ports, signals, notes }: Turn): Promise<void> {
   const parsed = parseArguments(call.arguments);
   if (call.status.kind !== "asking" || parsed.kind !== "input") return;
   const { reason } = call.status;
@@ -47,8 +49,8 @@ export async function answerCall(call: CallState, ports: TurnPorts, signals: Tur
   });
 }
 
-/** Plans, records the intent, runs, records the end. */
-export async function startCall(call: CallState, ports: TurnPorts, signals: TurnSignals): Promise<void> {
+/** Plans, records the intent, runs, records the end; or takes over what already ran while the model was streaming. */
+export async function startCall(call: CallState, { ports, signals, speculator }: Turn): Promise<void> {
   if (call.status.kind !== "allowed") return;
   const { input } = call.status;
   const tool = ports.tools.find(call.name);
@@ -56,6 +58,7 @@ export async function startCall(call: CallState, ports: TurnPorts, signals: Turn
   const plan = tool.plan(input, ports.planContext());
   if (plan.kind === "unable") return endUnstarted(call, ports, plan.problem);
   const program_digest = await programDigest(plan.program);
+  const early = await speculator.claim(call.call, input);
   const { durable } = ports.recorder.mustRecord({
     type: "start_call",
     at: now(),
@@ -64,22 +67,27 @@ export async function startCall(call: CallState, ports: TurnPorts, signals: Turn
     worker: ports.supervisor.workerOf(ports.session),
     ...(program_digest === null ? {} : { program_digest }),
   });
+  const run = early?.run ?? await runCall(call.call, plan.launch, durable, ports, signals);
+  const end = toEnd(call.call, run, readRun(tool, run, input), plan);
+  ports.recorder.mustRecord(early === null ? end : { ...end, speculation: early.speculation });
+}
+
+async function runCall(call: string, launch: Launch, durable: Promise<void>, ports: TurnPorts, signals: TurnSignals): Promise<Run> {
   await durable;
-  const run = await ports.supervisor.run({
-    session: ports.session,
-    call: call.call,
-    launch: plan.launch,
+  const { session, recorder, feed } = ports;
+  return await ports.supervisor.run({
+    session,
+    call,
+    launch,
     signal: signals.now,
     // Rides with the next commit: an unsynced write survives the death of the runtime (design §4.5).
-    onSpawned: (identity) => void ports.recorder.record({ type: "record_spawn", at: now(), call: call.call, ...identity }),
-    onOutput: (stream, text) => ports.feed.tell({ type: "call_output", session: ports.session, call: call.call, stream, text }),
+    onSpawned: (identity) => void recorder.record({ type: "record_spawn", at: now(), call, ...identity }),
+    onOutput: (stream, text) => feed.tell({ type: "call_output", session, call, stream, text }),
   });
-  const read = readRun(tool, run, input);
-  ports.recorder.mustRecord(toEnd(call.call, run.outcome, run.duration_ms, run.reaped, read, plan));
 }
 
 /** A call that is recorded as running, while nobody runs it: what it did is not known. */
-export async function settleLostCall(call: CallState, ports: TurnPorts): Promise<void> {
+export async function settleLostCall(call: CallState, { ports }: Turn): Promise<void> {
   const result = { is_error: true, text: `The outcome of this call is unknown: nothing is running it any more. It was not run again.` };
   ports.recorder.record({ type: "end_call", at: now(), call: call.call, outcome: { kind: "unknown", cause: "runtime_died" }, result, duration_ms: 0 });
 }
@@ -89,34 +97,17 @@ function endUnstarted(call: CallState, ports: TurnPorts, problem: string): void 
   ports.recorder.mustRecord({ type: "end_call", at: now(), call: call.call, outcome, result: { is_error: true, text: problem }, duration_ms: 0 });
 }
 
-/** P2: a fault in a tool's own reading must not leave the call without an end. */
-function readRun(tool: Tool, run: Parameters<Tool["read"]>[0], input: Parameters<Tool["read"]>[1]): ReadResult {
-  try {
-    return tool.read(run, input);
-  } catch (error) {
-    return { result: { is_error: true, text: `The result of "${tool.name}" could not be read: ${error instanceof Error ? error.message : String(error)}` } };
-  }
-}
-
-function toEnd(
-  call: string,
-  outcome: Outcome,
-  duration_ms: number,
-  reaped: readonly { readonly pid: number; readonly command: string }[],
-  read: ReadResult,
-  plan: Extract<Plan, { kind: "launch" }>,
-): Command {
-  const { result, truncated } = read;
+function toEnd(call: string, run: Run, { result, truncated }: ReadResult, plan: Extract<Plan, { kind: "launch" }>): Extract<Command, { type: "end_call" }> {
   const withheld = plan.exports_withheld ?? [];
   return {
     type: "end_call",
     at: now(),
     call,
-    outcome,
+    outcome: run.outcome,
     result,
-    duration_ms: Math.round(duration_ms * 10) / 10,
+    duration_ms: Math.round(run.duration_ms * 10) / 10,
     ...(truncated === undefined ? {} : { truncated }),
     ...(withheld.length === 0 ? {} : { exports_withheld: [...withheld] }),
-    ...(reaped.length === 0 ? {} : { reaped: [...reaped] }),
+    ...(run.reaped.length === 0 ? {} : { reaped: [...run.reaped] }),
   };
 }

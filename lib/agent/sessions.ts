@@ -24,6 +24,7 @@ export interface SessionGround {
   readonly supervisor: Supervisor;
   readonly approver: Approver | null;
   readonly limits: Limits;
+  readonly speculate: boolean;
   readonly runtime: string;
   notify(notice: AgentNotice): void;
 }
@@ -124,6 +125,7 @@ function openDriver(ground: SessionGround, workshop: Workshop, model: Model, lea
     supervisor: ground.supervisor,
     approver: ground.approver,
     limits: ground.limits,
+    speculate: ground.speculate,
     planContext: () => ({ workspace, env, state: { reads: knownFiles(recorder.state) } }),
   };
   return { session: new Session(ports, lease), recorder };

@@ -8,6 +8,7 @@ import type { GatedTools } from "../gate/authorize.ts";
 import type { Approver } from "./approver.ts";
 import type { Feed } from "./feed.ts";
 import type { Recorder } from "./recorder.ts";
+import type { Speculator } from "./speculation.ts";
 
 /** The toolbox as a turn uses it. */
 export interface CallableTools extends GatedTools {
@@ -24,6 +25,8 @@ export interface TurnPorts {
   readonly supervisor: Supervisor;
   readonly approver: Approver | null;
   readonly limits: Limits;
+  /** Whether read-only calls may run while the model streams. */
+  readonly speculate: boolean;
   planContext(): PlanContext;
 }
 
@@ -34,6 +37,14 @@ export interface TurnPorts {
 export interface TurnSignals {
   readonly stop: AbortSignal;
   readonly now: AbortSignal;
+}
+
+/** One turn under way. */
+export interface Turn {
+  readonly ports: TurnPorts;
+  readonly signals: TurnSignals;
+  readonly notes: TurnNotes;
+  readonly speculator: Speculator;
 }
 
 /** What the turn learns on the way and the log does not say in a field. */

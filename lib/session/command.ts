@@ -38,6 +38,10 @@ export type Command =
   | ({ readonly type: "start_call"; readonly at: string } & Omit<EventBody<"call_started">, "name">)
   | ({ readonly type: "record_spawn"; readonly at: string } & EventBody<"call_spawned">)
   | ({ readonly type: "end_call"; readonly at: string } & EventBody<"call_ended">)
+  | { readonly type: "start_speculation"; readonly at: string; readonly speculation: string; readonly name: string; readonly input: JsonInput }
+  | ({ readonly type: "record_speculation_spawn"; readonly at: string } & EventBody<"speculation_spawned">)
+  | ({ readonly type: "end_speculation"; readonly at: string } & EventBody<"speculation_ended">)
+  | ({ readonly type: "discard_speculation"; readonly at: string } & EventBody<"speculation_discarded">)
   | ({ readonly type: "note"; readonly at: string } & EventBody<"notice">)
   | { readonly type: "end_turn"; readonly at: string; readonly reason: TurnEnd; readonly detail?: string }
   /** Ends a turn on purpose: whatever has not started is settled. Running calls must have been ended before. */
@@ -67,6 +71,7 @@ export interface Refusal {
     | "no_turn"
     | "not_now"
     | "unknown_call"
+    | "unknown_speculation"
     | "settled"
     | "altered";
   readonly message: string;

@@ -4,6 +4,7 @@
  * D1  `seq` is gapless: events are numbered from `state.seq + 1`.
  * D2  A call gets exactly one `call_ended`; whoever asks for a second one is refused.
  * D3  A call starts only after it was allowed, and once.
+ * D4  A speculation is adopted or discarded within its step: whatever is left is discarded when the step is over.
  */
 import { type Command, type Decision, type Refusal } from "./command.ts";
 import { EVENT_VERSION, type EventBody, type EventType, type SessionEvent } from "./event.ts";
@@ -57,7 +58,7 @@ function withinTurn(state: SessionState, turn: Running, command: TurnCommand): r
   switch (command.type) {
     case "begin_step":
       return turn.phase.kind === "ready"
-        ? [{ type: "step_started", turn: turn.turn, step: turn.step + 1 }]
+        ? [...discardOpen(state, "not_asked"), { type: "step_started", turn: turn.turn, step: turn.step + 1 }]
         : refuse("not_now", `a step cannot begin while the turn is ${turn.phase.kind}`);
     case "begin_attempt":
       return beginAttempt(state, turn);
@@ -72,9 +73,15 @@ function withinTurn(state: SessionState, turn: Running, command: TurnCommand): r
     case "commit_reply":
       return openAttempt(turn, (attempt) => [{ type: "reply_committed", step: turn.step, attempt, ...copyReply(command.reply) }]);
     case "end_turn":
-      return endTurn(turn, command);
+      return endTurn(state, turn, command);
     case "cancel":
-      return cancel(turn, command);
+      return cancel(state, turn, command);
+    case "start_speculation":
+      return openAttempt(turn, (attempt) => [startSpeculation(turn.step, attempt, command)]);
+    case "record_speculation_spawn":
+    case "end_speculation":
+    case "discard_speculation":
+      return onSpeculation(state, command);
     default:
       return onCall(turn, command);
   }
@@ -108,16 +115,44 @@ function copyReply(reply: Extract<Command, { type: "commit_reply" }>["reply"]) {
   return { text, calls: [...calls], finish, usage, model, ...(provider_blocks === undefined ? {} : { provider_blocks: [...provider_blocks] }) };
 }
 
-function endTurn(turn: Running, command: Extract<Command, { type: "end_turn" }>): readonly Body[] | Refusal {
+function endTurn(state: SessionState, turn: Running, command: Extract<Command, { type: "end_turn" }>): readonly Body[] | Refusal {
   if (openCalls(turn).length > 0) return refuse("not_now", "the turn has open calls");
-  return [{ type: "turn_ended", turn: turn.turn, reason: command.reason, ...optional("detail", command.detail) }];
+  return [...discardOpen(state, "not_asked"), { type: "turn_ended", turn: turn.turn, reason: command.reason, ...optional("detail", command.detail) }];
 }
 
-function cancel(turn: Running, command: Extract<Command, { type: "cancel" }>): readonly Body[] | Refusal {
+function cancel(state: SessionState, turn: Running, command: Extract<Command, { type: "cancel" }>): readonly Body[] | Refusal {
   const open = openCalls(turn);
   if (open.some((call) => call.status.kind === "running")) return refuse("not_now", "a call is still running");
   const ends = open.map((call) => notStarted(call.call, "cancelled", "This call was not run: the turn was cancelled."));
-  return [...ends, { type: "turn_ended", turn: turn.turn, reason: command.reason, ...optional("detail", command.detail) }];
+  return [...ends, ...discardOpen(state, "cancelled"), { type: "turn_ended", turn: turn.turn, reason: command.reason, ...optional("detail", command.detail) }];
+}
+
+function startSpeculation(step: number, attempt: number, command: Extract<Command, { type: "start_speculation" }>): Body {
+  const { speculation, name, input } = command;
+  return { type: "speculation_started", speculation, step, attempt, name, ...recordInput(input) };
+}
+
+type SpeculationCommand = Extract<Command, { readonly type: "record_speculation_spawn" | "end_speculation" | "discard_speculation" }>;
+
+function onSpeculation(state: SessionState, command: SpeculationCommand): readonly Body[] | Refusal {
+  const open = state.speculation.open.find((each) => each.speculation === command.speculation);
+  if (open === undefined) return refuse("unknown_speculation", `${command.speculation} is not open`);
+  switch (command.type) {
+    case "record_speculation_spawn": {
+      const { speculation, pid, pgid, start_time } = command;
+      return [{ type: "speculation_spawned", speculation, pid, pgid, start_time }];
+    }
+    case "end_speculation": {
+      const { speculation, outcome, duration_ms } = command;
+      return open.ended_at === null ? [{ type: "speculation_ended", speculation, outcome, duration_ms }] : refuse("settled", `${speculation} has already ended`);
+    }
+    case "discard_speculation":
+      return [{ type: "speculation_discarded", speculation: command.speculation, reason: command.reason }];
+  }
+}
+
+function discardOpen(state: SessionState, reason: EventBody<"speculation_discarded">["reason"]): readonly Body[] {
+  return state.speculation.open.map(({ speculation }) => ({ type: "speculation_discarded", speculation, reason }));
 }
 
 function onCall(turn: Running, command: Extract<TurnCommand, CallCommand>): readonly Body[] | Refusal {
@@ -174,6 +209,7 @@ function resume(state: SessionState, at: string): readonly Body[] | Refusal {
   return [
     { type: "session_resumed", calls: started.map((call) => call.call) },
     ...started.map((call) => unknownEnd(call, at)),
+    ...discardOpen(state, "cancelled"),
     ...interrupted,
   ];
 }
@@ -197,8 +233,13 @@ function inStatus(call: CallState, kind: CallState["status"]["kind"], bodies: ()
 }
 
 function allowed(call: string, input: JsonInput, by: EventBody<"call_allowed">["by"]): Body {
+  return { type: "call_allowed", call, ...recordInput(input), by };
+}
+
+/** The text goes along where the plain value would lose a number's digits. */
+function recordInput(input: JsonInput): { input: JsonInput["value"]; input_text?: string } {
   const lossless = canonicalValue(input.value) === input.text;
-  return { type: "call_allowed", call, input: input.value, by, ...(lossless ? {} : { input_text: input.text }) };
+  return { input: input.value, ...(lossless ? {} : { input_text: input.text }) };
 }
 
 function denied(call: string, by: EventBody<"call_denied">["by"], reason: string): readonly Body[] {

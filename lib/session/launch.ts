@@ -22,14 +22,23 @@ export interface ProcessLaunch {
   readonly cap_bytes: number;
 }
 
-/** One call of a built-in of ours, answered by a tool host (this program in another process). */
+/** One call that a tool host answers (this program in another process). */
 export interface HostLaunch {
   readonly kind: "host";
   readonly tool: string;
+  /** The user's file that has the tool; absent: it is a built-in. A host that was given a file serves nothing else. */
+  readonly module?: HostModule;
   /** The call's input as canonical JSON text. */
   readonly input: string;
   readonly context: HostContext;
   readonly timeout_ms: number;
+}
+
+/** `describe` asks which tools the file has; `tool` and the input then say nothing. */
+export interface HostModule {
+  /** Absolute. */
+  readonly file: string;
+  readonly ask: "call" | "describe";
 }
 
 /** What a built-in may know of its session. `state`: the projection it reads (task board, scratch, what was read). */
@@ -45,6 +54,8 @@ export interface HostReply {
   readonly text: string;
   readonly data?: Json;
   readonly changes?: readonly JsonObject[];
+  /** Bytes of the text before it was cut; absent: it is whole. */
+  readonly whole_bytes?: number;
 }
 
 /** One stream of a process, already capped and well-formed. */

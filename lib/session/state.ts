@@ -25,6 +25,25 @@ export interface SessionState {
   readonly scratch: Readonly<Record<string, string>>;
   readonly usage: Usage;
   readonly counts: Counts;
+  readonly speculation: SpeculationState;
+}
+
+/** Early runs of the open step, and what they were worth so far. */
+export interface SpeculationState {
+  readonly open: readonly OpenSpeculation[];
+  /** Wall time of adopted runs that passed before their reply was complete. */
+  readonly saved_ms: number;
+  /** Runs whose results nobody used. */
+  readonly wasted: number;
+}
+
+export interface OpenSpeculation {
+  readonly speculation: string;
+  readonly name: string;
+  readonly started_at: string;
+  readonly ended_at: string | null;
+  /** When the reply was committed, if it was. */
+  readonly committed_at: string | null;
 }
 
 export interface SessionHeader {
@@ -111,6 +130,7 @@ export const initialState: SessionState = {
   scratch: {},
   usage: { input_tokens: 0, output_tokens: 0 },
   counts: { turns: 0, steps: 0, calls: 0 },
+  speculation: { open: [], saved_ms: 0, wasted: 0 },
 };
 
 /** The state after one more event. */
@@ -170,11 +190,12 @@ function apply(state: SessionState, event: SessionEvent): SessionState {
       return { ...state, scratch: changeScratch(state.scratch, event.key, event.value) };
     case "turn_ended":
       return endTurn(state, event);
-    case "approval_answered":
     case "speculation_started":
-    case "speculation_spawned":
     case "speculation_ended":
     case "speculation_discarded":
+      return { ...state, speculation: changeSpeculation(state.speculation, event) };
+    case "approval_answered":
+    case "speculation_spawned":
     case "notice":
     case "session_resumed":
     case "session_forked":
@@ -233,6 +254,7 @@ function commitReply(state: SessionState, event: EventOf<"reply_committed">): Se
   const reply: RecordedReply = { text, model, ...(provider_blocks === undefined ? {} : { provider_blocks }) };
   const counted = {
     ...state,
+    speculation: commitSpeculations(state.speculation, event.at),
     usage: addUsage(state.usage, event.usage),
     counts: { ...state.counts, calls: state.counts.calls + calls.length },
   };
@@ -277,7 +299,8 @@ function changeCall(state: SessionState, call: string, change: (status: CallStat
 function endCall(state: SessionState, event: EventOf<"call_ended">): SessionState {
   const { outcome, result, duration_ms } = event;
   if (!isOpenCall(state, event.call)) return recordLate(state, event.call, result);
-  const ended = changeCall(state, event.call, () => ({ kind: "ended", outcome, result, duration_ms }));
+  const adopted = event.speculation === undefined ? state : { ...state, speculation: adoptSpeculation(state.speculation, event.speculation) };
+  const ended = changeCall(adopted, event.call, () => ({ kind: "ended", outcome, result, duration_ms }));
   if (ended.turn.kind !== "running" || ended.turn.phase.kind !== "calling") return ended;
   const allEnded = ended.turn.phase.calls.every((call) => call.status.kind === "ended");
   return allEnded ? closeStep(ended) : ended;
@@ -310,6 +333,35 @@ function closeStep(state: SessionState): SessionState {
 function endTurn(state: SessionState, event: EventOf<"turn_ended">): SessionState {
   const { turn, reason, detail } = event;
   return { ...closeStep(state), turn: { kind: "idle", last: { turn, reason, ...(detail === undefined ? {} : { detail }) } } };
+}
+
+function changeSpeculation(
+  state: SpeculationState,
+  event: EventOf<"speculation_started" | "speculation_ended" | "speculation_discarded">,
+): SpeculationState {
+  const { speculation } = event;
+  switch (event.type) {
+    case "speculation_started":
+      return { ...state, open: [...state.open, { speculation, name: event.name, started_at: event.at, ended_at: null, committed_at: null }] };
+    case "speculation_ended":
+      return { ...state, open: state.open.map((each) => each.speculation === speculation ? { ...each, ended_at: event.at } : each) };
+    case "speculation_discarded": {
+      const open = state.open.filter((each) => each.speculation !== speculation);
+      return { ...state, open, wasted: state.wasted + state.open.length - open.length };
+    }
+  }
+}
+
+function commitSpeculations(state: SpeculationState, at: string): SpeculationState {
+  return state.open.length === 0 ? state : { ...state, open: state.open.map((each) => ({ ...each, committed_at: at })) };
+}
+
+function adoptSpeculation(state: SpeculationState, speculation: string): SpeculationState {
+  const adopted = state.open.find((each) => each.speculation === speculation);
+  if (adopted === undefined) return state;
+  const [start, end, commit] = [adopted.started_at, adopted.ended_at, adopted.committed_at].map((at) => at === null ? Infinity : Date.parse(at));
+  const saved = Math.max(0, Math.min(end ?? Infinity, commit ?? Infinity) - (start ?? 0));
+  return { ...state, open: state.open.filter((each) => each !== adopted), saved_ms: state.saved_ms + (Number.isFinite(saved) ? saved : 0) };
 }
 
 function changeScratch(scratch: Readonly<Record<string, string>>, key: string, value: string | null): Readonly<Record<string, string>> {

@@ -1,0 +1,228 @@
+/**
+ * Read-only calls that run while the model still streams. Promises P3, P6, P7: what is started early is safe to
+ * repeat, was allowed by the one gate, and changes nothing but when its result is there.
+ *
+ * E1  A run is known by (name, canonical input, n-th occurrence), never by a provider's id.
+ * E2  A retried attempt of the same step takes over what an earlier one started; nothing is started twice.
+ * E3  From the first announced call that is not read-only on, nothing more starts in that attempt.
+ * E4  Every run ends as adopted by one call or as discarded with its reason.
+ */
+import { stat } from "node:fs/promises";
+import { authorize } from "../gate/authorize.ts";
+import type { EventBody, RequestedCall } from "../session/event.ts";
+import { parseArguments } from "../session/arguments.ts";
+import type { JsonInput } from "../session/json.ts";
+import type { Run } from "../session/launch.ts";
+import type { Tool } from "../tools/tool.ts";
+import { newSpeculationId, now } from "./ids.ts";
+import { readRun } from "./read-run.ts";
+import type { TurnPorts } from "./turn.ts";
+
+const AT_ONCE = 8;
+type DiscardReason = EventBody<"speculation_discarded">["reason"];
+
+interface EarlyRun {
+  readonly key: string;
+  readonly speculation: string;
+  readonly tool: Tool;
+  readonly input: JsonInput;
+  readonly stop: AbortController;
+  readonly finished: Promise<Run>;
+}
+
+interface Wanted {
+  readonly key: string;
+  readonly tool: Tool;
+  readonly input: JsonInput;
+}
+
+/** The early runs of one step. */
+export class Speculator {
+  readonly #ports: TurnPorts;
+  readonly #signal: AbortSignal;
+  readonly #runs = new Map<string, EarlyRun>();
+  readonly #queue: Wanted[] = [];
+  readonly #claims = new Map<string, EarlyRun>();
+  readonly #settling = new Set<Promise<void>>();
+  #seen = new Occurrences();
+  #running = 0;
+  #fenced = false;
+  #open = false;
+
+  constructor(ports: TurnPorts, signal: AbortSignal) {
+    this.#ports = ports;
+    this.#signal = signal;
+  }
+
+  /** A new attempt at the step's reply. */
+  beginAttempt(): void {
+    this.#seen = new Occurrences();
+    this.#queue.length = 0;
+    this.#fenced = false;
+    this.#open = this.#ports.speculate;
+  }
+
+  /** The model has begun to write a call of this name. */
+  announce(name: string): void {
+    if (this.#ports.tools.find(name)?.read_only !== true) this.#fenced = true;
+  }
+
+  /** A call's arguments are complete. */
+  offer(name: string, text: string): void {
+    if (!this.#open || this.#fenced || this.#signal.aborted) return;
+    const tool = this.#ports.tools.find(name);
+    const parsed = parseArguments(text);
+    if (tool === undefined || parsed.kind !== "input") return;
+    const key = this.#seen.key(name, parsed.input);
+    if (this.#runs.has(key) || !this.#mayRunEarly(tool, text)) return;
+    this.#queue.push({ key, tool, input: parsed.input });
+    this.#startQueued();
+  }
+
+  /** The attempt has ended without a reply: nothing more starts until the next one. */
+  endAttempt(): void {
+    this.#open = false;
+    this.#queue.length = 0;
+  }
+
+  /** The reply is recorded: runs that it asks for are kept for their calls, the others end. */
+  commit(calls: readonly RequestedCall[]): void {
+    this.endAttempt();
+    const seen = new Occurrences();
+    const asked = new Set<string>();
+    let fenced = false;
+    for (const call of calls) {
+      asked.add(call.name);
+      const parsed = parseArguments(call.arguments);
+      const run = parsed.kind === "input" ? this.#runs.get(seen.key(call.name, parsed.input)) : undefined;
+      fenced ||= this.#ports.tools.find(call.name)?.read_only !== true;
+      if (run === undefined) continue;
+      this.#runs.delete(run.key);
+      if (fenced) this.#discard(run, "fenced");
+      else this.#claims.set(call.call, run);
+    }
+    this.#discardAll((run) => asked.has(run.tool.name) ? "input_changed" : "not_asked");
+  }
+
+  /** The early run that this call adopts, finished and good; null if the call must run itself. */
+  async claim(call: string, input: JsonInput): Promise<{ readonly run: Run; readonly speculation: string } | null> {
+    const early = this.#claims.get(call);
+    if (early === undefined) return null;
+    this.#claims.delete(call);
+    const run = await early.finished;
+    const reason = input.text !== early.input.text ? "input_changed" : await whyUnfit(early, run);
+    if (reason === null) return { run, speculation: early.speculation };
+    this.#record(early, reason);
+    return null;
+  }
+
+  /** Ends what nobody has adopted. */
+  async close(reason: DiscardReason): Promise<void> {
+    this.endAttempt();
+    for (const run of this.#claims.values()) this.#runs.set(run.speculation, run);
+    this.#claims.clear();
+    this.#discardAll(() => reason);
+    await Promise.all(this.#settling);
+  }
+
+  #mayRunEarly(tool: Tool, text: string): boolean {
+    if (!tool.read_only || !tool.speculation_safe) return false;
+    const mode = this.#ports.recorder.state.header?.mode ?? "normal";
+    return authorize({ name: tool.name, arguments: text, mode, tools: this.#ports.tools }).kind === "allowed";
+  }
+
+  #startQueued(): void {
+    while (this.#running < AT_ONCE && this.#open) {
+      const wanted = this.#queue.shift();
+      if (wanted === undefined) return;
+      this.#start(wanted);
+    }
+  }
+
+  #start({ key, tool, input }: Wanted): void {
+    const plan = tool.plan(input, this.#ports.planContext());
+    if (plan.kind === "unable" || this.#runs.has(key)) return;
+    const speculation = newSpeculationId();
+    const stop = new AbortController();
+    const { recorder, supervisor, session } = this.#ports;
+    const { durable } = recorder.mustRecord({ type: "start_speculation", at: now(), speculation, name: tool.name, input });
+    this.#running++;
+    const finished = durable.then(() =>
+      supervisor.run({
+        session,
+        call: speculation,
+        launch: plan.launch,
+        signal: AbortSignal.any([stop.signal, this.#signal]),
+        onSpawned: (identity) => void recorder.record({ type: "record_speculation_spawn", at: now(), speculation, ...identity }),
+      })
+    ).then((run) => {
+      recorder.record({ type: "end_speculation", at: now(), speculation, outcome: run.outcome, duration_ms: Math.round(run.duration_ms * 10) / 10 });
+      return run;
+    }).finally(() => {
+      this.#running--;
+      this.#startQueued();
+    });
+    // A failed append ends the turn through the recorder.
+    finished.catch(() => undefined);
+    this.#runs.set(key, { key, speculation, tool, input, stop, finished });
+  }
+
+  #discardAll(reason: (run: EarlyRun) => DiscardReason): void {
+    for (const run of this.#runs.values()) this.#discard(run, reason(run));
+    this.#runs.clear();
+  }
+
+  #discard(run: EarlyRun, reason: DiscardReason): void {
+    run.stop.abort();
+    // A failed append ends the turn through the recorder.
+    const settled = run.finished.then(() => this.#record(run, reason)).catch(() => undefined).finally(() => this.#settling.delete(settled));
+    this.#settling.add(settled);
+  }
+
+  #record(run: EarlyRun, reason: DiscardReason): void {
+    this.#ports.recorder.record({ type: "discard_speculation", at: now(), speculation: run.speculation, reason });
+  }
+}
+
+/** Counts equal calls, so that the n-th of them has a name of its own. */
+class Occurrences {
+  readonly #counts = new Map<string, number>();
+
+  key(name: string, input: JsonInput): string {
+    const base = JSON.stringify([name, input.text]);
+    const count = (this.#counts.get(base) ?? 0) + 1;
+    this.#counts.set(base, count);
+    return `${count}:${base}`;
+  }
+}
+
+/** Only a good result is adopted, and one of a file only while that file is what it was. */
+async function whyUnfit(early: EarlyRun, run: Run): Promise<DiscardReason | null> {
+  const succeeded = run.outcome.kind === "returned" || (run.outcome.kind === "exited" && run.outcome.code === 0);
+  if (!succeeded) return run.outcome.kind === "cancelled" ? "cancelled" : "failed";
+  const { result } = readRun(early.tool, run, early.input);
+  if (result.is_error) return "failed";
+  return await isStale(result.data) ? "stale" : null;
+}
+
+interface FileIdentity {
+  readonly path: string;
+  readonly size: number;
+  readonly mtime_ms: number;
+  readonly inode: number;
+}
+
+async function isStale(data: unknown): Promise<boolean> {
+  const files = (Array.isArray(data) ? data : [data]).filter(isFileIdentity);
+  const changed = await Promise.all(files.map(async ({ path, size, mtime_ms, inode }) => {
+    const present = await stat(path).catch(() => null);
+    return present === null || present.size !== size || present.mtimeMs !== mtime_ms || present.ino !== inode;
+  }));
+  return changed.includes(true);
+}
+
+function isFileIdentity(value: unknown): value is FileIdentity {
+  if (typeof value !== "object" || value === null) return false;
+  const { path, size, mtime_ms, inode } = value as Record<string, unknown>;
+  return typeof path === "string" && typeof size === "number" && typeof mtime_ms === "number" && typeof inode === "number";
+}

@@ -1,0 +1,203 @@
+/**
+ * Chunks of a chat-completions stream → a reply. Also reads a whole reply (`message` in place of `delta`) that some
+ * servers send in spite of `stream: true`. Other choices than the first are not looked at.
+ */
+import { parseKeepingNumbers } from "../session/json.ts";
+import type { Finish, Usage } from "../session/outcome.ts";
+import type { ChatBlock } from "./chat-request.ts";
+import type { CallFragment } from "./assembly.ts";
+import { type Place, reportedError, truncatedError, unreadableError } from "./fault.ts";
+import { type Fields, fieldsIn, isFields, listIn, numberIn, textIn } from "./fields.ts";
+import type { ModelEvent } from "./model.ts";
+import { ReasoningDetails } from "./reasoning-details.ts";
+import { ReplyBuilder } from "./reply.ts";
+import type { ServerEvent } from "./sse.ts";
+import type { ToolNames } from "./tool-names.ts";
+
+export class ChatReader {
+  /** The endpoint said that the reply is over; only usage may still come. */
+  finished = false;
+  /** The endpoint said that nothing more comes. */
+  ended = false;
+  readonly #place: Place;
+  readonly #names: ToolNames;
+  readonly #reply: ReplyBuilder;
+  readonly #details = new ReasoningDetails();
+  #named = false;
+  #begun = false;
+  /** The first document that is no part of a reply. */
+  #strange: string | undefined;
+  #wantsReasoningBack = false;
+
+  constructor(place: Place, names: ToolNames, model: string) {
+    this.#place = place;
+    this.#names = names;
+    this.#reply = new ReplyBuilder(model);
+  }
+
+  read(event: ServerEvent): void {
+    const data = event.data.trim();
+    if (data === "") return;
+    if (data === "[DONE]") {
+      this.ended = true;
+      return;
+    }
+    const document = this.#parse(data, event);
+    if (document === undefined) return;
+    const chunk = Array.isArray(document) ? document[0] : document;
+    if (!isFields(chunk)) throw unreadableError(this.#place, "the endpoint sent JSON that is not an object", data);
+    if (event.event === "error" || chunk.error || chunk.object === "error") throw reportedError(this.#place, chunk);
+    if (!Array.isArray(chunk.choices) && !isFields(chunk.usage)) this.#strange ??= data;
+    this.#readChunk(chunk, data);
+  }
+
+  /** The events since the last time. */
+  take(): readonly ModelEvent[] {
+    return this.#reply.take();
+  }
+
+  /**
+   * The last events, `finished` included.
+   * @throws {ModelError} if the stream broke off: half a reply is no reply.
+   */
+  close(): readonly ModelEvent[] {
+    const whole = this.finished || (this.ended && this.#begun && !this.#reply.inCall);
+    if (!whole && !this.#begun && this.#strange !== undefined) {
+      throw unreadableError(this.#place, "the endpoint sent JSON without choices", this.#strange);
+    }
+    if (!whole) throw truncatedError(this.#place);
+    return this.#reply.close(this.#blocks());
+  }
+
+  #parse(data: string, event: ServerEvent): unknown {
+    try {
+      return JSON.parse(data);
+    } catch {
+      // Cut in the middle by the end of the stream: `close` decides whether the reply was complete before.
+      if (event.unterminated) return undefined;
+      throw unreadableError(this.#place, "the endpoint sent a line that is not JSON", data);
+    }
+  }
+
+  #readChunk(chunk: Fields, data: string): void {
+    const model = textIn(chunk, "model");
+    if (!this.#named && model !== undefined) {
+      this.#named = true;
+      this.#reply.model = model;
+    }
+    const usage = fieldsIn(chunk, "usage");
+    if (usage !== undefined) this.#reply.usage = toUsage(usage);
+    const choices = listIn(chunk, "choices");
+    for (let position = 0; position < choices.length; position++) {
+      const choice = choices[position];
+      if ((numberIn(choice, "index") ?? 0) === 0 && isFields(choice)) {
+        this.#readChoice(choice, () => listIn(parseKeepingNumbers(data), "choices")[position]);
+      }
+    }
+  }
+
+  /** `exact` gives the choice once more, with numbers as written. */
+  #readChoice(choice: Fields, exact: () => unknown): void {
+    this.#begun = true;
+    const message = fieldsIn(choice, "message");
+    const delta = fieldsIn(choice, "delta") ?? message;
+    if (delta !== undefined) this.#readDelta(delta, () => fieldsIn(exact(), delta === message ? "message" : "delta"));
+    const reason = textIn(choice, "finish_reason");
+    if (reason === "error") throw reportedError(this.#place, choice.error ?? { message: "the model failed in the middle of its reply" });
+    if (reason !== undefined) this.#reply.finish = toFinish(reason);
+    this.finished ||= reason !== undefined || message !== undefined;
+  }
+
+  #readDelta(delta: Fields, exact: () => unknown): void {
+    const told = textIn(delta, "reasoning_content");
+    const reasoning = told ?? textIn(delta, "reasoning");
+    if (reasoning !== undefined) this.#reply.addReasoning(reasoning);
+    this.#wantsReasoningBack ||= told !== undefined;
+    this.#details.add(listIn(delta, "reasoning_details"));
+    this.#readContent(delta.content);
+    const refusal = textIn(delta, "refusal");
+    if (refusal !== undefined) this.#reply.addText(refusal);
+    const calls = delta.tool_calls;
+    if (Array.isArray(calls)) {
+      calls.forEach((call, position) =>
+        this.#readCall(call, fieldsIn(call, "function"), () => fieldsIn(listIn(exact(), "tool_calls")[position], "function"))
+      );
+    }
+    const legacy = fieldsIn(delta, "function_call");
+    if (legacy !== undefined) this.#readCall(undefined, legacy, () => fieldsIn(exact(), "function_call"));
+  }
+
+  /** Text, or a list of parts of which some are thoughts. */
+  #readContent(content: unknown): void {
+    if (typeof content === "string") return this.#reply.addText(content);
+    if (!Array.isArray(content)) return;
+    for (const part of content) {
+      const text = textIn(part, "text");
+      if (text !== undefined) this.#reply.addText(text);
+      const thinking = isFields(part) ? part.thinking : undefined;
+      if (typeof thinking === "string") this.#reply.addReasoning(thinking);
+      for (const thought of listIn(part, "thinking")) this.#reply.addReasoning(textIn(thought, "text") ?? "");
+    }
+  }
+
+  #readCall(call: unknown, called: Fields | undefined, exact: () => unknown): void {
+    const index = numberIn(call, "index");
+    const id = textIn(call, "id");
+    const name = textIn(called, "name");
+    const text = isFields(called?.arguments) ? JSON.stringify(fieldsIn(exact(), "arguments")) : textIn(called, "arguments");
+    const fragment: CallFragment = {
+      ...(index === undefined ? {} : { index }),
+      ...(id === undefined ? {} : { id }),
+      ...(name === undefined ? {} : { name: this.#names.fromWire(name) }),
+      ...(text === undefined ? {} : { arguments: text }),
+    };
+    this.#reply.addCall(fragment);
+  }
+
+  /** What a next request must carry for the model to go on thinking where it was. */
+  #blocks(): readonly ChatBlock[] {
+    const details = this.#details.list;
+    const fields = details.length > 0
+      ? { reasoning_details: details }
+      : this.#wantsReasoningBack && this.#reply.hasCalls
+      ? { reasoning_content: this.#reply.reasoning }
+      : null;
+    return fields === null ? [] : [{ wire: "chat", model: this.#place.model, fields }];
+  }
+}
+
+function toFinish(reason: string): Finish {
+  switch (reason.toLowerCase()) {
+    case "stop":
+    case "eos":
+    case "eos_token":
+    case "end_turn":
+    case "stop_sequence":
+      return "stop";
+    case "tool_calls":
+    case "tool_use":
+    case "function_call":
+      return "tool_calls";
+    case "length":
+    case "max_tokens":
+      return "length";
+    case "content_filter":
+    case "safety":
+      return "content_filter";
+    default:
+      return "unknown";
+  }
+}
+
+function toUsage(usage: Fields): Usage {
+  const cached = numberIn(fieldsIn(usage, "prompt_tokens_details"), "cached_tokens") ?? numberIn(usage, "prompt_cache_hit_tokens");
+  const reasoning = numberIn(fieldsIn(usage, "completion_tokens_details"), "reasoning_tokens");
+  const cost = numberIn(usage, "cost");
+  return {
+    input_tokens: numberIn(usage, "prompt_tokens") ?? 0,
+    output_tokens: numberIn(usage, "completion_tokens") ?? 0,
+    ...(cached === undefined ? {} : { cached_input_tokens: cached }),
+    ...(reasoning === undefined ? {} : { reasoning_tokens: reasoning }),
+    ...(cost === undefined ? {} : { cost_usd: cost }),
+  };
+}

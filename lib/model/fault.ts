@@ -1,0 +1,215 @@
+/**
+ * What went wrong at an endpoint, in our words: every fault becomes a `ModelError` whose kind says whether to try
+ * again and whose message says what, where and what would be right. A message never holds the key.
+ */
+import type { ModelErrorKind } from "../session/outcome.ts";
+import { fieldsIn, isFields, listIn, numberIn, textIn } from "./fields.ts";
+import { ModelError } from "./model.ts";
+import { MAX_RETRY_AFTER_MS } from "./retry.ts";
+import { StreamFault } from "./sse.ts";
+
+/** Whom we were talking to. */
+export interface Place {
+  /** `provider/model`. */
+  readonly model: string;
+  readonly url: string;
+  /** Texts that must not appear in a message. */
+  readonly secrets: readonly string[];
+  /** Where the key comes from, for the hint. */
+  readonly keyVariable?: string;
+}
+
+/** An HTTP answer that is not a reply. */
+export interface Refusal {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: string;
+}
+
+export function refusalError(place: Place, refusal: Refusal, now: number): ModelError {
+  const { status, headers } = refusal;
+  if (status >= 300 && status < 400) return redirectError(place, refusal);
+  const said = readReport(parseLoosely(refusal.body));
+  const message = said.message || excerpt(refusal.body) || "no explanation";
+  const kind = kindOf(status, said);
+  const retryAfter = retryAfterMs(headers, now);
+  return explain(place, kind, `HTTP ${status} from ${shownUrl(place.url)}: ${message}`, status, retryAfter);
+}
+
+/** An error object inside a stream, or in the body of an answer that claims success. */
+export function reportedError(place: Place, value: unknown): ModelError {
+  const said = readReport(value);
+  const status = said.status ?? statusOfCode(said.code);
+  return explain(
+    place,
+    kindOf(status, said),
+    `the endpoint reports: ${said.message || excerpt(JSON.stringify(value) ?? "")}`,
+    said.status ?? null,
+  );
+}
+
+/** A connection that could not be made, or broke, or went silent. */
+export function connectionError(place: Place, error: unknown): ModelError {
+  if (error instanceof ModelError) return error;
+  if (error instanceof StreamFault) return explain(place, error.kind, error.message, null);
+  const words = wordsOf(error);
+  const kind = NOT_REACHED.test(words) ? "unreachable" : "transport";
+  return explain(place, kind, `${shownUrl(place.url)}: ${excerpt(words)}`, null, undefined, error);
+}
+
+export function truncatedError(place: Place): ModelError {
+  return explain(place, "transport", "the stream ended before the reply was complete", null);
+}
+
+/** A stream that goes on and on. Final: another attempt would likely take as long. */
+export function endlessError(place: Place, ms: number): ModelError {
+  return explain(place, "malformed", `the reply did not end within ${ms / 1000} s`, null);
+}
+
+/** Something that is neither an event stream nor JSON, or JSON of another shape. */
+export function unreadableError(place: Place, what: string, text: string): ModelError {
+  return explain(place, "malformed", `${what}: ${excerpt(text, 200) || "(nothing)"}`, null);
+}
+
+/** One line of printable, well-formed text. */
+export function excerpt(text: string, limit = 500): string {
+  // deno-lint-ignore no-control-regex
+  const line = text.slice(0, limit * 2).replace(/[\u0000-\u0020\u007f-\u009f\u2028\u2029]+/g, " ").trim();
+  return (line.length > limit ? `${line.slice(0, limit)}…` : line).toWellFormed();
+}
+
+const NOT_REACHED =
+  /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UNABLE_TO_|SELF_SIGNED|ERR_TLS|CERT_|certificate|\(Connect\)|dns error|getaddrinfo|connection refused/i;
+
+const CONTEXT_OVERFLOW =
+  /context_length_exceeded|exceed_context_size|context[ _-]?(length|window|size)|maximum context|max_context|prompt is too long|input is too long|too many (input )?tokens|exceeds the (model'?s )?maximum/i;
+const NO_SUCH_MODEL =
+  /model_not_found|not a valid model|unknown model|no such model|model\b.{0,120}\b(not found|does(n't| not) exist|not exist|not available)/i;
+const NO_CREDIT = /insufficient_quota|billing|insufficient (credits|balance)|out of credits/i;
+
+function kindOf(status: number, said: Report): ModelErrorKind {
+  const words = `${said.code} ${said.message}`;
+  if (status === 401 || status === 403 || status === 402) return "auth";
+  if (status === 429) return NO_CREDIT.test(words) ? "auth" : "rate_limited";
+  if (status === 413 || CONTEXT_OVERFLOW.test(words)) return "context_overflow";
+  if (status === 404) return NO_SUCH_MODEL.test(words) ? "unknown_model" : "unreachable";
+  if (status === 503 || status === 529) return "overloaded";
+  if (status === 408 || status >= 500) return "transport";
+  return NO_SUCH_MODEL.test(words) ? "unknown_model" : "rejected";
+}
+
+/** Words that stand where a status would; what is not known is taken for a passing fault of the server. */
+function statusOfCode(code: string): number {
+  if (/rate_?limit/i.test(code)) return 429;
+  if (/overloaded|unavailable/i.test(code)) return 503;
+  if (/api_?key|auth|permission/i.test(code)) return 401;
+  if (/quota|billing/i.test(code)) return 402;
+  if (/invalid|bad_?request|not_found|content_filter|exceed_context|context_length/i.test(code)) return 400;
+  return 500;
+}
+
+function explain(
+  place: Place,
+  kind: ModelErrorKind,
+  what: string,
+  status: number | null,
+  retry_after_ms?: number,
+  cause?: unknown,
+): ModelError {
+  const sentence = `Cannot get a reply from "${place.model}" as ${what}`;
+  const hint = hintFor(place, kind, status, retry_after_ms);
+  const whole = hint === "" ? sentence : `${sentence.replace(/[.?!\s]+$/, "")}. ${hint}`;
+  return new ModelError(kind, redact(whole, place.secrets), {
+    ...(status === null ? {} : { status }),
+    ...(retry_after_ms === undefined ? {} : { retry_after_ms }),
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+function hintFor(place: Place, kind: ModelErrorKind, status: number | null, retryAfter: number | undefined): string {
+  if (retryAfter !== undefined && retryAfter > MAX_RETRY_AFTER_MS) {
+    return `It asks to wait ${Math.ceil(retryAfter / 1000)} s, longer than the ${MAX_RETRY_AFTER_MS / 1000} s that are waited for`;
+  }
+  switch (kind) {
+    case "auth":
+      return place.keyVariable === undefined ? "Check the key" : `Check the key in ${place.keyVariable}`;
+    case "unknown_model":
+      return "Check the name after the first slash of --model";
+    case "unreachable":
+      return status === null ? "Check the base URL and that the server runs" : "Check the base URL: most end in /v1";
+    default:
+      return "";
+  }
+}
+
+/** The key goes to nobody but the host it was meant for, so redirects are not followed. */
+function redirectError(place: Place, { status, headers }: Refusal): ModelError {
+  const target = headers.get("location") ?? "nowhere";
+  const absolute = URL.canParse(target, place.url) ? shownUrl(new URL(target, place.url).href) : excerpt(target);
+  return explain(
+    place,
+    "rejected",
+    `HTTP ${status} from ${shownUrl(place.url)}: a redirect to ${absolute}, which is not followed. Set the base URL to the final address`,
+    status,
+  );
+}
+
+interface Report {
+  readonly message: string;
+  readonly code: string;
+  readonly status: number | undefined;
+}
+
+/** The shapes in use: `{error:{message,code,type}}`, `{error:"…"}`, `{message}`, `{detail:"…"|[{msg}]}`, a list of one. */
+function readReport(value: unknown): Report {
+  const outer = Array.isArray(value) ? value[0] : value;
+  const inner = fieldsIn(outer, "error") ?? outer;
+  if (!isFields(inner)) return { message: typeof inner === "string" ? excerpt(inner) : "", code: "", status: undefined };
+  const detail = listIn(inner, "detail").map((each) => `${listIn(each, "loc").join(".")}: ${textIn(each, "msg") ?? "refused"}`).join("; ");
+  const message = textIn(inner, "message") ?? textIn(inner, "error") ?? textIn(inner, "detail") ?? detail;
+  const upstream = textIn(fieldsIn(inner, "metadata"), "raw");
+  const code = numberIn(inner, "code") ?? numberIn(inner, "status");
+  return {
+    message: excerpt(upstream === undefined ? message : `${message} (${upstream})`),
+    code: [textIn(inner, "code"), textIn(inner, "type")].filter((each) => each !== undefined).join(" "),
+    status: code !== undefined && code >= 400 && code < 600 ? code : undefined,
+  };
+}
+
+function parseLoosely(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Many proxies answer with HTML or plain text: the excerpt of the body is shown then.
+    return undefined;
+  }
+}
+
+/** `Retry-After` in seconds or as a date; `retry-after-ms` where a server is more exact. */
+function retryAfterMs(headers: Headers, now: number): number | undefined {
+  const exact = headers.get("retry-after-ms");
+  if (exact !== null && /^\s*\d+(\.\d+)?\s*$/.test(exact)) return Number(exact);
+  const value = headers.get("retry-after");
+  if (value === null) return undefined;
+  if (/^\s*\d+(\.\d+)?\s*$/.test(value)) return Math.round(Number(value) * 1000);
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+/** Without the query: some put a key there. */
+function shownUrl(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return origin + pathname;
+}
+
+function redact(text: string, secrets: readonly string[]): string {
+  return secrets.filter((secret) => secret.length >= 4).reduce((shown, secret) => shown.replaceAll(secret, "[key]"), text);
+}
+
+/** Hosts put what happened in the code, the message, or those of the cause. */
+function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const code = textIn(error, "code");
+  const own = code === undefined || error.message.includes(code) ? error.message : `${code} ${error.message}`;
+  return error.cause === undefined ? own : `${own}: ${wordsOf(error.cause)}`;
+}

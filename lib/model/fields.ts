@@ -1,0 +1,27 @@
+/** Reading JSON of unknown shape without a schema: a stream is read hundreds of times a second. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function fieldsIn(value: unknown, key: string): Fields | undefined {
+  const found = isFields(value) ? value[key] : undefined;
+  return isFields(found) ? found : undefined;
+}
+
+/** A string that is not empty. */
+export function textIn(value: unknown, key: string): string | undefined {
+  const found = isFields(value) ? value[key] : undefined;
+  return typeof found === "string" && found !== "" ? found : undefined;
+}
+
+export function numberIn(value: unknown, key: string): number | undefined {
+  const found = isFields(value) ? value[key] : undefined;
+  return typeof found === "number" && Number.isFinite(found) ? found : undefined;
+}
+
+export function listIn(value: unknown, key: string): readonly unknown[] {
+  const found = isFields(value) ? value[key] : undefined;
+  return Array.isArray(found) ? found : [];
+}

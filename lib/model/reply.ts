@@ -1,0 +1,123 @@
+/**
+ * One attempt's reply while it streams, for every wire format: text, reasoning and calls in, events out.
+ *
+ * The text of the events joins to the text of the reply, and both are well-formed: a character that a server cut in
+ * two is held back until its other half arrives.
+ */
+import type { Finish, Usage } from "../session/outcome.ts";
+import { CallAssembly, type CallFragment } from "./assembly.ts";
+import { ModelError, type ModelEvent, type ModelReply } from "./model.ts";
+
+/** Characters of text, and of reasoning, in one reply. */
+export const MAX_TEXT = 16 * 1024 * 1024;
+
+export class ReplyBuilder {
+  usage: Usage = { input_tokens: 0, output_tokens: 0 };
+  finish: Finish = "unknown";
+  model: string;
+  readonly #text = new WellFormedText("text");
+  readonly #reasoning = new WellFormedText("reasoning");
+  readonly #calls = new CallAssembly();
+  #events: ModelEvent[] = [];
+
+  constructor(model: string) {
+    this.model = model;
+  }
+
+  addText(piece: string): void {
+    const text = this.#text.push(piece);
+    if (text !== "") this.#events.push({ type: "text", text });
+  }
+
+  addReasoning(piece: string): void {
+    const text = this.#reasoning.push(piece);
+    if (text !== "") this.#events.push({ type: "reasoning", text });
+  }
+
+  addCall(fragment: CallFragment): void {
+    this.#events.push(...this.#calls.add(fragment));
+  }
+
+  get reasoning(): string {
+    return this.#reasoning.whole;
+  }
+
+  get hasCalls(): boolean {
+    return this.#calls.size > 0;
+  }
+
+  /** True while a call is in the middle of its arguments. */
+  get inCall(): boolean {
+    return this.#calls.unfinished;
+  }
+
+  /** The events since the last time. */
+  take(): readonly ModelEvent[] {
+    const events = this.#events;
+    if (events.length > 0) this.#events = [];
+    return events;
+  }
+
+  /** Closes the reply: what is still held back comes as events, `finished` last. */
+  close(provider_blocks: readonly unknown[] = []): readonly ModelEvent[] {
+    const reasoning = this.#reasoning.end();
+    if (reasoning !== "") this.#events.push({ type: "reasoning", text: reasoning });
+    const text = this.#text.end();
+    if (text !== "") this.#events.push({ type: "text", text });
+    const calls = this.#calls.finish(this.finish === "length");
+    const reply: ModelReply = {
+      text: this.#text.whole,
+      calls,
+      finish: truthful(this.finish, calls.length > 0),
+      usage: this.usage,
+      model: this.model,
+      ...(provider_blocks.length === 0 ? {} : { provider_blocks }),
+    };
+    this.#events.push({ type: "finished", reply });
+    return this.take();
+  }
+}
+
+/** Some servers say `stop` when there are calls, or `tool_calls` when there are none. */
+function truthful(finish: Finish, hasCalls: boolean): Finish {
+  if (finish === "length" || finish === "content_filter") return finish;
+  return hasCalls ? "tool_calls" : "stop";
+}
+
+class WellFormedText {
+  whole = "";
+  /** The first half of a surrogate pair at the end of what was pushed. */
+  #half = "";
+
+  constructor(readonly what: string) {}
+
+  push(piece: string): string {
+    let text = this.#half + piece;
+    this.#half = "";
+    if (text === "") return "";
+    if (isFirstHalf(text.charCodeAt(text.length - 1))) {
+      this.#half = text.slice(-1);
+      text = text.slice(0, -1);
+    }
+    return this.#append(text);
+  }
+
+  end(): string {
+    const rest = this.#half;
+    this.#half = "";
+    return this.#append(rest);
+  }
+
+  #append(text: string): string {
+    if (this.whole.length + text.length > MAX_TEXT) {
+      throw new ModelError("malformed", `Cannot take the reply as its ${this.what} is longer than ${MAX_TEXT} characters`);
+    }
+    const wellFormed = text.toWellFormed();
+    this.whole += wellFormed;
+    return wellFormed;
+  }
+}
+
+function isFirstHalf(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
+}

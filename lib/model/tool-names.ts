@@ -1,0 +1,39 @@
+/**
+ * Tool names as a provider allows them, and back. A name that fits stays; another gets an alias that ends in a digest
+ * of the whole name, so two names never share one and the alias is the same in every run.
+ */
+import { createHash } from "node:crypto";
+
+const ALLOWED = /^[a-zA-Z0-9_-]{1,64}$/;
+const KEPT = 55;
+
+export interface ToolNames {
+  toWire(name: string): string;
+  fromWire(name: string): string;
+}
+
+/** `names`: all that a request mentions, in any order. */
+export function createToolNames(names: Iterable<string>): ToolNames {
+  const distinct = [...new Set(names)].sort();
+  const aliases = new Map<string, string>();
+  const originals = new Map(distinct.filter((name) => ALLOWED.test(name)).map((name) => [name, name]));
+  for (const name of distinct) {
+    if (ALLOWED.test(name)) continue;
+    const alias = aliasOf(name, originals);
+    aliases.set(name, alias);
+    originals.set(alias, name);
+  }
+  return {
+    toWire: (name) => aliases.get(name) ?? name,
+    fromWire: (name) => originals.get(name) ?? name,
+  };
+}
+
+function aliasOf(name: string, taken: ReadonlyMap<string, string>): string {
+  const stem = name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, KEPT) || "tool";
+  for (let round = 0;; round++) {
+    const digest = createHash("sha256").update(round === 0 ? name : `${name}\0${round}`).digest("hex").slice(0, 8);
+    const alias = `${stem}_${digest}`;
+    if (!taken.has(alias)) return alias;
+  }
+}

@@ -1,0 +1,287 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { MAX_ARGUMENTS } from "../../lib/model/arguments-text.ts";
+import { CallAssembly, type CallFragment, type CallProgress, MAX_CALLS } from "../../lib/model/assembly.ts";
+import { ModelError } from "../../lib/model/model.ts";
+import { parseArguments } from "../../lib/session/arguments.ts";
+
+const SEED = 20261129;
+
+function assemble(fragments: readonly CallFragment[], cut = false) {
+  const assembly = new CallAssembly();
+  const progress: CallProgress[] = [];
+  for (const fragment of fragments) progress.push(...assembly.add(fragment));
+  const calls = assembly.finish(cut);
+  return { calls, progress, ready: progress.filter((each) => each.type === "call_ready") };
+}
+
+function brief(fragments: readonly CallFragment[], cut = false): readonly string[] {
+  return assemble(fragments, cut).calls.map((call) => `${call.provider_id ?? "-"} ${call.name} ${call.arguments}`);
+}
+
+describe("indexes and ids", () => {
+  test("interleaved fragments without ids go to the call of their index (case 34)", () => {
+    expect(brief([
+      { index: 0, id: "A", name: "t_a" },
+      { index: 1, id: "B", name: "t_b" },
+      { index: 0, arguments: '{"x":' },
+      { index: 1, arguments: '{"y":' },
+      { index: 0, arguments: "1}" },
+      { index: 1, arguments: "2}" },
+    ])).toEqual(['A t_a {"x":1}', 'B t_b {"y":2}']);
+  });
+
+  test("a new id at an occupied index opens a new call (case 35 a)", () => {
+    expect(brief([{ index: 0, id: "a", name: "r", arguments: '{"p":1}' }, { index: 0, id: "b", name: "r", arguments: '{"p":2}' }]))
+      .toEqual(['a r {"p":1}', 'b r {"p":2}']);
+  });
+
+  test("without indexes a new id opens and a fragment without one continues the last call (case 35 b)", () => {
+    expect(brief([
+      { id: "a", name: "r", arguments: '{"p":' },
+      { arguments: "1}" },
+      { id: "b", name: "r" },
+      { arguments: '{"p":2}' },
+    ])).toEqual(['a r {"p":1}', 'b r {"p":2}']);
+  });
+
+  test("without indexes a fragment with a known id continues that call", () => {
+    expect(
+      brief([{ id: "a", name: "r", arguments: '{"p":' }, { id: "b", name: "s", arguments: '{"q":' }, { id: "a", arguments: "1}" }, {
+        id: "b",
+        arguments: "2}",
+      }]),
+    )
+      .toEqual(['a r {"p":1}', 'b s {"q":2}']);
+  });
+
+  test("a continuation without index follows an indexed start, and the other way round (case 35 c)", () => {
+    expect(brief([{ index: 7, id: "a", name: "r" }, { arguments: '{"p":1}' }])).toEqual(['a r {"p":1}']);
+    expect(brief([{ id: "a", name: "r" }, { index: 0, arguments: '{"p":' }, { index: 0, arguments: "1}" }])).toEqual(['a r {"p":1}']);
+  });
+
+  test("indexes may start anywhere and have holes: calls keep the order of their appearance (case 35 d)", () => {
+    expect(brief([{ index: 1, id: "a", name: "r", arguments: "{}" }])).toEqual(["a r {}"]);
+    expect(brief([{ index: 9, id: "a", name: "r" }, { index: 2, id: "b", name: "s" }, { index: 9, arguments: "{}" }])).toEqual([
+      "a r {}",
+      "b s ",
+    ]);
+  });
+
+  test("a new name at an occupied index opens a new call even without ids", () => {
+    expect(brief([{ index: 0, name: "r", arguments: '{"p":1}' }, { index: 0, name: "s", arguments: '{"q":2}' }])).toEqual([
+      '- r {"p":1}',
+      '- s {"q":2}',
+    ]);
+  });
+
+  test("whole calls of one tool without ids and indexes stay apart", () => {
+    expect(brief([{ name: "r", arguments: '{"p":1}' }, { name: "r", arguments: '{"p":2}' }])).toEqual(['- r {"p":1}', '- r {"p":2}']);
+  });
+
+  test("a name that is repeated with every fragment opens nothing", () => {
+    expect(brief([{ index: 0, id: "a", name: "r", arguments: '{"p"' }, { index: 0, id: "a", name: "r", arguments: ":1}" }])).toEqual([
+      'a r {"p":1}',
+    ]);
+  });
+
+  test("a fresh id on every fragment of one call opens nothing, and the first id stays", () => {
+    expect(brief([
+      { index: 0, id: "x1", name: "r" },
+      { index: 0, id: "x2", arguments: '{"p":' },
+      { index: 0, id: "x3", arguments: "1}" },
+      { index: 1, id: "x4", name: "r" },
+      { index: 1, id: "x5", arguments: "{}" },
+    ])).toEqual(['x1 r {"p":1}', "x4 r {}"]);
+  });
+
+  test("an id that arrives late binds, and one that is used twice does not confuse", () => {
+    expect(brief([{ index: 0, name: "r" }, { index: 0, id: "a", arguments: "{}" }])).toEqual(["a r {}"]);
+    expect(brief([{ index: 0, id: "a", name: "r", arguments: '{"p":1}' }, { index: 1, id: "a", name: "r", arguments: '{"p":2}' }]))
+      .toEqual(['a r {"p":1}', 'a r {"p":2}']);
+  });
+
+  test("blank strings are absent, and a fragment with nothing in it is nothing", () => {
+    expect(brief([{ index: 0 }, { index: 0, id: "", name: "", arguments: "" }])).toEqual([]);
+    expect(brief([{ index: 0, id: "a", name: "r", arguments: "" }, { index: 0, id: "", name: "", arguments: "{}" }])).toEqual(["a r {}"]);
+  });
+
+  test("a call that never gets a name is kept, without a name", () => {
+    expect(brief([{ index: 0, arguments: '{"p":1}' }])).toEqual(['-  {"p":1}']);
+  });
+});
+
+describe("readiness", () => {
+  test("comes with the fragment that closes the object, once, and before the next call starts", () => {
+    const { progress } = assemble([
+      { index: 0, id: "a", name: "r", arguments: '{"p":{"q":"}"' },
+      { index: 0, arguments: "}}" },
+      { index: 0, arguments: "\n" },
+      { index: 1, id: "b", name: "s", arguments: "{}" },
+    ]);
+    expect(progress).toEqual([
+      { type: "call_announced", position: 0, name: "r" },
+      { type: "call_ready", position: 0, name: "r", arguments: '{"p":{"q":"}"}}' },
+      { type: "call_announced", position: 1, name: "s" },
+      { type: "call_ready", position: 1, name: "s", arguments: "{}" },
+    ]);
+  });
+
+  test("waits for the name if the arguments come first", () => {
+    expect(assemble([{ index: 0, arguments: "{}" }, { index: 0, name: "r" }]).progress.map((each) => each.type)).toEqual([
+      "call_announced",
+      "call_ready",
+    ]);
+  });
+
+  test("is not given for empty, null, cut or malformed arguments (case 37)", () => {
+    for (const text of ["", "  ", "null", "{", '{"a":1,}', "file_path=foo", "[]", '"x"', '{"a":"b', '{"a":1} {"b":2}', '{"a":1}}']) {
+      const { ready, calls } = assemble([{ index: 0, id: "a", name: "r", arguments: text }]);
+      expect([text, ready.length]).toEqual([text, 0]);
+      expect(calls).toEqual([{ provider_id: "a", name: "r", arguments: text }]);
+    }
+  });
+
+  test("what comes after the object makes the call malformed at the end, with all its text", () => {
+    for (const tail of ["}", ' {"b":2}', "x", "</tool_call>"]) {
+      const [call] = assemble([{ index: 0, id: "a", name: "r", arguments: '{"a":1}' }, { index: 0, arguments: tail }]).calls;
+      expect(call?.arguments).toBe(`{"a":1}${tail}`);
+      expect(parseArguments(call?.arguments ?? "").kind).toBe("malformed");
+    }
+  });
+});
+
+describe("servers that repeat themselves", () => {
+  test("the whole text so far in every fragment is one call", () => {
+    const pieces = ["{", '{"pa', '{"path":"a', '{"path":"a.txt"', '{"path":"a.txt"}', '{"path":"a.txt"}'];
+    const { calls, ready } = assemble(pieces.map((text) => ({ index: 0, id: "a", name: "r", arguments: text })));
+    expect(calls.map((call) => call.arguments)).toEqual(['{"path":"a.txt"}']);
+    expect(ready.length).toBe(1);
+  });
+
+  test("the whole text once more after the deltas changes nothing, in whatever spacing", () => {
+    for (const final of ['{"p":1}', '{ "p": 1 }', '{"p":1}\n']) {
+      expect(
+        brief([{ index: 0, id: "a", name: "r", arguments: '{"p"' }, { index: 0, arguments: ":1}" }, {
+          index: 0,
+          id: "a",
+          name: "r",
+          arguments: final,
+        }]),
+      )
+        .toEqual(['a r {"p":1}']);
+    }
+  });
+
+  test("the whole text after unfinished deltas completes them", () => {
+    expect(
+      brief([{ index: 0, id: "a", name: "r", arguments: '{"p"' }, { index: 0, arguments: ":[1" }, { index: 0, arguments: '{"p":[1,2]}' }]),
+    )
+      .toEqual(['a r {"p":[1,2]}']);
+  });
+
+  test("where both readings are possible the deltas win while they can, and a length limit decides nothing", () => {
+    const both = [{ index: 0, id: "a", name: "r", arguments: '{"a":' }, { index: 0, arguments: '{"a":1}' }];
+    expect(brief([...both, { index: 0, arguments: "}" }])).toEqual(['a r {"a":{"a":1}}']);
+    expect(brief(both)).toEqual(['a r {"a":1}']);
+    expect(brief(both, true)).toEqual(['a r {"a":{"a":1}']);
+    expect(assemble(both).ready).toEqual([]);
+  });
+
+  test("a fragment that breaks the pattern spoils the call instead of running something else", () => {
+    const [call] = assemble(["{", '{"p', 'ath":1}'].map((text) => ({ index: 0, id: "a", name: "r", arguments: text }))).calls;
+    expect(parseArguments(call?.arguments ?? "").kind).toBe("malformed");
+  });
+});
+
+describe("caps", () => {
+  test("arguments longer than the cap are an error", () => {
+    const assembly = new CallAssembly();
+    assembly.add({ index: 0, name: "r", arguments: `{"a":"` });
+    expect(() => assembly.add({ index: 0, arguments: "x".repeat(MAX_ARGUMENTS) })).toThrow(ModelError);
+  });
+
+  test("more calls than the cap are an error", () => {
+    const assembly = new CallAssembly();
+    for (let index = 0; index < MAX_CALLS; index++) assembly.add({ index, name: "r", arguments: "{}" });
+    expect(() => assembly.add({ index: MAX_CALLS, name: "r" })).toThrow("more than 256");
+  });
+
+  test("a million fragments of one character are taken in linear time", () => {
+    const assembly = new CallAssembly();
+    assembly.add({ index: 0, name: "r", arguments: '{"a":"' });
+    for (let index = 0; index < 1_000_000; index++) assembly.add({ index: 0, arguments: "x" });
+    const [last] = assembly.add({ index: 0, arguments: '"}' });
+    expect(last?.type === "call_ready" && last.arguments.length).toBe(1_000_008);
+  }, 10_000);
+});
+
+const input = fc.dictionary(fc.string({ unit: "grapheme" }), fc.jsonValue({ maxDepth: 3 }));
+const wanted = fc.array(fc.record({ name: fc.constantFrom("read", "write", "bash"), input, pretty: fc.boolean() }), {
+  minLength: 1,
+  maxLength: 5,
+});
+
+describe("any chunking of any interleaving", () => {
+  test("gives the same calls, and each is ready exactly when its object ends", () => {
+    fc.assert(
+      fc.property(wanted, fc.infiniteStream(fc.nat()), (calls, random) => {
+        const texts = calls.map((call) => JSON.stringify(call.input, null, call.pretty ? 1 : undefined));
+        const { fragments, ends } = interleave(calls.map((call) => call.name), texts, random);
+        const assembly = new CallAssembly();
+        const ready: number[] = [];
+        fragments.forEach((fragment, position) => {
+          for (const each of assembly.add(fragment)) if (each.type === "call_ready") ready[each.position] = position;
+        });
+        const order = [...new Set(fragments.map((fragment) => fragment.index ?? 0))];
+        expect(assembly.finish(false)).toEqual(
+          order.map((index) => ({ provider_id: `c${index}`, name: calls[index]?.name ?? "", arguments: texts[index] ?? "" })),
+        );
+        expect(ready).toEqual(order.map((index) => ends[index] ?? -1));
+      }),
+      { seed: SEED, numRuns: 500 },
+    );
+  });
+
+  test("gives the same calls when every fragment holds the whole text so far", () => {
+    fc.assert(
+      fc.property(wanted, fc.infiniteStream(fc.nat()), (calls, random) => {
+        const texts = calls.map((call) => JSON.stringify(call.input));
+        const { fragments } = interleave(calls.map((call) => call.name), texts, random);
+        const sent = new Map<number, string>();
+        const cumulative = fragments.map((fragment) => {
+          const index = fragment.index ?? 0;
+          const whole = (sent.get(index) ?? "") + (fragment.arguments ?? "");
+          sent.set(index, whole);
+          return { ...fragment, arguments: whole };
+        });
+        const order = [...new Set(fragments.map((fragment) => fragment.index ?? 0))];
+        expect(assemble(cumulative).calls.map((call) => call.arguments)).toEqual(order.map((index) => texts[index] ?? ""));
+      }),
+      { seed: SEED, numRuns: 500 },
+    );
+  });
+});
+
+/** Cuts each text at random places and mixes the pieces; the first piece of a call carries its id and name. */
+function interleave(names: readonly string[], texts: readonly string[], random: Iterator<number>) {
+  const left = texts.map((text, index) => ({ text, index, begun: false }));
+  const fragments: CallFragment[] = [];
+  const ends: number[] = [];
+  const draw = (limit: number) => (random.next().value as number) % limit;
+  while (left.length > 0) {
+    const at = draw(left.length);
+    const call = left[at];
+    if (call === undefined) break;
+    const size = call.begun ? 1 + draw(Math.min(call.text.length, 9)) : draw(Math.min(call.text.length, 3));
+    const first = call.begun ? {} : { id: `c${call.index}`, name: names[call.index] ?? "" };
+    fragments.push({ index: call.index, ...first, arguments: call.text.slice(0, size) });
+    call.text = call.text.slice(size);
+    call.begun = true;
+    if (call.text === "") {
+      ends[call.index] = fragments.length - 1;
+      left.splice(at, 1);
+    }
+  }
+  return { fragments, ends };
+}

@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createModel, defaultModelName, ModelConfigError, parseModelName, secretVariables } from "../../lib/model/providers.ts";
+import { chatReply, startEndpoint } from "../fixtures/endpoint.ts";
+
+let folder = "";
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "orrery-providers-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function refusalOf(settings: Parameters<typeof createModel>[0]): Promise<string> {
+  try {
+    await createModel(settings);
+  } catch (error) {
+    if (error instanceof ModelConfigError) return error.message;
+    throw error;
+  }
+  throw new Error("it was accepted");
+}
+
+describe("model names", () => {
+  test("are provider/model, whatever slashes the model has", () => {
+    expect(parseModelName("openrouter/meta-llama/llama-3:free")).toMatchObject({
+      kind: "endpoint",
+      provider: { name: "openrouter" },
+      model: "meta-llama/llama-3:free",
+    });
+    expect(parseModelName("script:demo/a.json")).toEqual({ kind: "script", file: "demo/a.json" });
+  });
+
+  test("of another form are refused with the choices", () => {
+    for (const name of ["gpt-5", "acme/x", "openai/", "/x", "", "script:", "OpenAI/x"]) {
+      expect(() => parseModelName(name)).toThrow(ModelConfigError);
+    }
+    expect(() => parseModelName("acme/x")).toThrow(/openai\/NAME with OPENAI_API_KEY.*local\/NAME with --base-url.*script:FILE/);
+  });
+});
+
+describe("the default model", () => {
+  test("is that of the one provider whose key is set", () => {
+    expect(defaultModelName({ OPENROUTER_API_KEY: "k", OPENAI_API_KEY: " " })).toBe("openrouter/openrouter/auto");
+    expect(defaultModelName({ OPENAI_API_KEY: "k", ORRERY_LOCAL_API_KEY: "k" })).toMatch(/^openai\//);
+  });
+
+  test("does not exist with no key or several, and the message names the choices", () => {
+    expect(() => defaultModelName({})).toThrow(/no key is set.*OPENAI_API_KEY/);
+    expect(() => defaultModelName({ OPENAI_API_KEY: "a", OPENROUTER_API_KEY: "b" })).toThrow(
+      /several keys are set.*openai\/.*openrouter\//,
+    );
+  });
+});
+
+describe("createModel()", () => {
+  test("sends the provider's key to the base URL, with or without a trailing slash", async () => {
+    const endpoint = await startEndpoint([chatReply({ text: "a" }), chatReply({ text: "b" })]);
+    try {
+      for (const baseUrl of [endpoint.url, `${endpoint.url}/`]) {
+        const model = await createModel({ name: "local/org/m", baseUrl, env: { ORRERY_LOCAL_API_KEY: " key-1\n" } });
+        expect(model.id).toBe("local/org/m");
+        for await (const event of model.stream({ messages: [], tools: [] }, new AbortController().signal)) {
+          if (event.type === "finished") break;
+        }
+      }
+      expect(endpoint.requests.map((each) => [each.path, each.headers.authorization, each.body.model])).toEqual([
+        ["/v1/chat/completions", "Bearer key-1", "org/m"],
+        ["/v1/chat/completions", "Bearer key-1", "org/m"],
+      ]);
+    } finally {
+      await endpoint.close();
+    }
+  });
+
+  test("refuses what cannot work and says what would be right", async () => {
+    expect(await refusalOf({ name: "openai/gpt-5.2", env: {} })).toContain("OPENAI_API_KEY is not set");
+    expect(await refusalOf({ name: "openai/gpt-5.2", env: { OPENAI_API_KEY: "a\u0000b" } })).toContain(
+      "characters that no header may have",
+    );
+    expect(await refusalOf({ name: "local/m", env: {} })).toContain("needs --base-url");
+    expect(await refusalOf({ name: "local/m", baseUrl: "localhost:8080", env: {} })).toContain("not an http or https URL");
+    expect(await refusalOf({ name: "local/m", baseUrl: "http://me:secret@localhost/v1", env: {} })).not.toContain("secret");
+    expect(await refusalOf({ name: "anthropic/claude-x", env: { ANTHROPIC_API_KEY: "k" } })).toContain(
+      "not supported in this version: use OpenRouter's",
+    );
+  });
+
+  test("plays a script file, and names the file and the place of a fault", async () => {
+    const file = join(folder, "script.json");
+    await writeFile(file, '{"replies":[{"text":"hi"}]}');
+    expect((await createModel({ name: `script:${file}`, env: {} })).id).toBe(`script:${file}`);
+    await writeFile(file, '{"replies":[{"text":7}]}');
+    expect(await refusalOf({ name: `script:${file}`, env: {} })).toContain(
+      `replies.0.text: must be a string or a list of strings (${file})`,
+    );
+    expect(await refusalOf({ name: `script:${folder}/none.json`, env: {} })).toContain("its script cannot be read");
+  });
+});
+
+test("secretVariables() names every variable that can hold a key", () => {
+  expect(secretVariables()).toEqual(["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "ORRERY_LOCAL_API_KEY"]);
+});
