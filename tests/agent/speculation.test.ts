@@ -1,0 +1,199 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Agent, openAgent } from "../../lib/agent/agent.ts";
+import type { AgentOptions } from "../../lib/agent/options.ts";
+import type { Session } from "../../lib/agent/session.ts";
+import { isKnown, type SessionEvent } from "../../lib/session/event.ts";
+import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
+
+let workspace: TestWorkspace;
+let agents: Agent[];
+
+beforeEach(async () => {
+  workspace = await createWorkspace();
+  agents = [];
+  await workspace.tool("look", 'echo run >> "runs-$STELLA_INPUT_N"; sleep "${STELLA_INPUT_S:-0}"; echo "seen $STELLA_INPUT_N"', "read_only = true\nspeculation_safe = true");
+  await workspace.tool("peek", 'echo run >> peeked; echo "peeked"', "read_only = true");
+  await workspace.tool("add", 'printf "%s\\n" "$STELLA_INPUT_N" >> added; echo "added $STELLA_INPUT_N"');
+});
+
+afterEach(async () => {
+  await Promise.all(agents.map((agent) => agent.close()));
+  await workspace.remove();
+});
+
+async function open(replies: readonly object[], options: Partial<AgentOptions> = {}): Promise<{ agent: Agent; session: Session }> {
+  const env = { PATH: process.env["PATH"] ?? "", HOME: workspace.home, ORRERY_HOME: workspace.home };
+  const agent = openAgent({ workspace: workspace.path, trustWorkspace: true, model: await workspace.script(...replies), env, ...options });
+  agents.push(agent);
+  return { agent, session: await agent.create() };
+}
+
+async function play(replies: readonly object[], options: Partial<AgentOptions> = {}) {
+  const { agent, session } = await open(replies, options);
+  const result = await session.prompt("go", { source: "test" });
+  const events = (await agent.events(session.id)).flatMap((row): readonly SessionEvent[] => row.kind === "event" && isKnown(row.event) ? [row.event] : []);
+  return { session, result, events };
+}
+
+function runsOf(name: string): number {
+  try {
+    return readFileSync(join(workspace.path, name), "utf8").trim().split("\n").length;
+  } catch {
+    return 0;
+  }
+}
+
+function discards(events: readonly SessionEvent[]): readonly string[] {
+  return events.flatMap((event) => event.type === "speculation_discarded" ? [event.reason] : []);
+}
+
+const arrive = (index: number, name: string, input: object) => ({ call: { index, id: `c${index}`, name, arguments: input } });
+const DONE = { text: "done" };
+
+describe("speculation", () => {
+  test("runs a safe read while the stream goes on, and the call adopts it", async () => {
+    const { events, session, result } = await play([{ stream: [arrive(0, "look", { n: 1 }), { wait_ms: 400, text: "…" }] }, DONE]);
+    expect(runsOf("runs-1")).toBe(1);
+    const order = events.map((event) => event.type);
+    expect(order.indexOf("speculation_ended")).toBeLessThan(order.indexOf("reply_committed"));
+    expect(order).not.toContain("call_spawned");
+    const end = events.find((event) => event.type === "call_ended");
+    expect(end).toMatchObject({ outcome: { kind: "exited", code: 0 }, result: { text: "seen 1\n" }, speculation: expect.stringMatching(/^spec_/) });
+    expect(session.state().speculation).toMatchObject({ open: [], wasted: 0 });
+    expect(session.state().speculation.saved_ms).toBeGreaterThan(0);
+    expect(result.reason).toBe("completed");
+  });
+
+  test("starts nothing early that is not safe to repeat, or that comes after a call that is not read-only", async () => {
+    const reply = { stream: [arrive(0, "peek", {}), arrive(1, "look", { n: 1 }), arrive(2, "add", { n: 1 }), arrive(3, "look", { n: 2 }), { wait_ms: 300, text: "…" }] };
+    const { events } = await play([reply, DONE]);
+    expect(events.flatMap((event) => event.type === "speculation_started" ? [event.input] : [])).toEqual([{ n: 1 }]);
+    expect([runsOf("runs-1"), runsOf("runs-2"), runsOf("peeked"), runsOf("added")]).toEqual([1, 1, 1, 1]);
+  });
+
+  test("an attempt that breaks hands its runs to the next, whatever ids and spacing that one uses", async () => {
+    const { events } = await play([{
+      attempts: [
+        { stream: [arrive(0, "look", { n: 1, s: "0.4" }), { wait_ms: 100, drop: true }] },
+        { stream: [{ call: { index: 0, id: "other", name: "look", arguments: '{ "s": "0.4", "n": 1 }' } }] },
+      ],
+    }, DONE]);
+    expect(runsOf("runs-1")).toBe(1);
+    expect(events.filter((event) => event.type === "speculation_started")).toHaveLength(1);
+    expect(events.find((event) => event.type === "call_ended")).toMatchObject({ speculation: expect.stringMatching(/^spec_/) });
+    expect(discards(events)).toEqual([]);
+  });
+
+  test("ends and reports what no attempt of the step asked for", async () => {
+    const { events } = await play([{
+      attempts: [{ stream: [arrive(0, "look", { n: 1, s: "5" }), { wait_ms: 100, drop: true }] }, { text: "never mind" }],
+    }]);
+    expect(discards(events)).toEqual(["not_asked"]);
+    expect(events.find((event) => event.type === "speculation_ended")).toMatchObject({ outcome: { kind: "cancelled" } });
+    const types = events.map((event) => event.type);
+    expect(types.indexOf("speculation_discarded")).toBeLessThan(types.indexOf("turn_ended"));
+  });
+
+  test("says that the input changed when the same tool is asked for something else", async () => {
+    const { events } = await play([{
+      attempts: [{ stream: [arrive(0, "look", { n: 1 }), { wait_ms: 100, drop: true }] }, { stream: [arrive(0, "look", { n: 2 })] }],
+    }, DONE]);
+    expect(discards(events)).toEqual(["input_changed"]);
+  });
+
+  test("equal calls of one reply run as often as they are asked, also over a retry", async () => {
+    const twice = [arrive(0, "look", { n: 1 }), arrive(1, "look", { n: 1 }), { wait_ms: 200, text: "…" }];
+    await play([{ attempts: [{ stream: [...twice, { drop: true }] }, { stream: twice }] }, DONE]);
+    expect(runsOf("runs-1")).toBe(2);
+  });
+
+  test("throws a failed early result away and runs the call again", async () => {
+    const { agent, session } = await open([{ stream: [arrive(0, "read_file", { path: "late.txt" }), { wait_ms: 600, text: "…" }] }, DONE]);
+    session.watch((event) => {
+      if (event.type === "speculation_ended") writeFileSync(join(workspace.path, "late.txt"), "there now\n");
+    });
+    await session.prompt("go", { source: "test" });
+    expect(session.messages().flatMap((message) => message.role === "tool" ? [message.text] : [])[0]).toContain("there now");
+    const events = (await agent.events(session.id)).flatMap((row) => row.kind === "event" && isKnown(row.event) ? [row.event] : []);
+    expect(discards(events)).toEqual(["failed"]);
+  });
+
+  test("does not serve a file that has changed since it was read early", async () => {
+    await workspace.write("f.txt", "old\n");
+    const { agent, session } = await open([{ stream: [arrive(0, "read_file", { path: "f.txt" }), { wait_ms: 600, text: "…" }] }, DONE]);
+    session.watch((event) => {
+      if (event.type === "speculation_ended") writeFileSync(join(workspace.path, "f.txt"), "newer\n");
+    });
+    await session.prompt("go", { source: "test" });
+    expect(session.messages().flatMap((message) => message.role === "tool" ? [message.text] : [])[0]).toContain("newer");
+    const events = (await agent.events(session.id)).flatMap((row) => row.kind === "event" && isKnown(row.event) ? [row.event] : []);
+    expect(discards(events)).toEqual(["stale"]);
+  });
+
+  test("does not serve a read from before a write of the same reply", async () => {
+    await workspace.write("f.txt", "old\n");
+    const write = { call: { index: 0, id: "w", name: "write_file" } };
+    const { session } = await play([{ calls: [{ name: "read_file", arguments: { path: "f.txt" } }] }, {
+      stream: [write, arrive(1, "read_file", { path: "f.txt" }), { wait_ms: 200, call: { index: 0, arguments: '{"path":"f.txt","content":"new\\n"}' } }],
+    }, DONE]);
+    const texts = session.messages().flatMap((message) => message.role === "tool" ? [message.text] : []);
+    expect(texts[2]).toContain("new");
+  });
+
+  test("bounds a reply with a hundred reads by eight at once and starts none twice", async () => {
+    const stream = [...Array.from({ length: 100 }, (_none, index) => arrive(index, "look", { n: index })), { wait_ms: 300, text: "…" }];
+    const { events } = await play([{ stream }, DONE]);
+    let running = 0;
+    let most = 0;
+    for (const event of events) {
+      if (event.type === "speculation_started") running++;
+      if (event.type === "speculation_ended") running--;
+      most = Math.max(most, running);
+    }
+    expect(most).toBeLessThanOrEqual(8);
+    for (let index = 0; index < 100; index++) expect([index, runsOf(`runs-${index}`)]).toEqual([index, 1]);
+  });
+
+  test("can be turned off", async () => {
+    const { events } = await play([{ stream: [arrive(0, "look", { n: 1 }), { wait_ms: 200, text: "…" }] }, DONE], { speculation: false });
+    expect(events.some((event) => event.type.startsWith("speculation_"))).toBe(false);
+    expect(runsOf("runs-1")).toBe(1);
+  });
+});
+
+describe("P7", () => {
+  const step = fc.record({
+    tool: fc.constantFrom("look", "look", "peek", "add"),
+    n: fc.nat({ max: 3 }),
+    wait_ms: fc.constantFrom(0, 0, 5, 30),
+  });
+  const attempts = fc.record({ calls: fc.array(step, { maxLength: 5 }), drops: fc.array(fc.nat({ max: 5 }), { maxLength: 2 }) });
+
+  function toReply({ calls, drops }: { calls: readonly { tool: string; n: number; wait_ms: number }[]; drops: readonly number[] }): object {
+    const whole = calls.map(({ tool, n, wait_ms }, index) => ({ wait_ms, ...arrive(index, tool, tool === "peek" ? {} : { n }) }));
+    const failed = drops.map((at) => ({ stream: [...whole.slice(0, at), { drop: true }] }));
+    return { attempts: [...failed, { stream: [...whole, { wait_ms: 20, text: "…" }] }] };
+  }
+
+  test("with and without speculation the transcript is the same and every unsafe tool ran exactly once", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(attempts, { minLength: 1, maxLength: 2 }), async (steps) => {
+        const replies = [...steps.filter((each) => each.calls.length > 0).map(toReply), DONE];
+        const model = await workspace.script(...replies);
+        const shown: unknown[] = [];
+        for (const speculation of [true, false]) {
+          writeFileSync(join(workspace.path, "added"), "");
+          const { session } = await play([], { speculation, model });
+          // An id of ours differs from run to run.
+          const messages = JSON.stringify(session.messages()).replace(/call_[0-9a-f]{32}/g, "call");
+          shown.push({ messages, added: readFileSync(join(workspace.path, "added"), "utf8") });
+        }
+        expect(shown[0]).toEqual(shown[1]);
+      }),
+      { seed: 11, numRuns: 12, endOnFailure: true },
+    );
+  }, 60_000);
+});
