@@ -129,12 +129,17 @@ function toResult(before: SessionState, after: SessionState, notes: TurnNotes): 
     steps: after.counts.steps - before.counts.steps,
     calls: replies.flatMap((reply) => reply.calls.map(toTurnCall)).filter((call) => call !== null),
     usage: subtract(after.usage, before.usage),
+    speculation: {
+      saved_ms: after.speculation.saved_ms - before.speculation.saved_ms,
+      wasted: after.speculation.wasted - before.speculation.wasted,
+    },
   };
 }
 
 function toTurnCall(call: Extract<Entry, { kind: "reply" }>["calls"][number]): TurnCall | null {
   if (call.status.kind !== "ended") return null;
-  return { call: call.call, name: call.name, is_error: call.status.result.is_error, outcome: call.status.outcome };
+  const { outcome, result, speculation } = call.status;
+  return { call: call.call, name: call.name, is_error: result.is_error, outcome, ...(speculation === undefined ? {} : { speculation }) };
 }
 
 function subtract(total: Usage, before: Usage): Usage {

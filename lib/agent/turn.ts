@@ -76,6 +76,8 @@ export interface TurnResult {
   readonly steps: number;
   readonly calls: readonly TurnCall[];
   readonly usage: Usage;
+  /** What running reads early saved, in wall time, and how many such runs nobody used. */
+  readonly speculation: { readonly saved_ms: number; readonly wasted: number };
 }
 
 export interface TurnCall {
@@ -83,4 +85,5 @@ export interface TurnCall {
   readonly name: string;
   readonly is_error: boolean;
   readonly outcome: Outcome;
+  readonly speculation?: string;
 }

@@ -137,7 +137,8 @@ export const bodies = {
   notice: v.object({ level: v.picklist(["info", "warning", "error"]), code: v.string(), text: v.string() }),
   turn_ended: v.object({ turn: positive, reason: TurnEnd, detail: v.optional(v.string()) }),
   session_resumed: v.object({ calls: v.array(CallId) }),
-  session_forked: v.object({ from: SessionId, at: natural }),
+  /** Events 1 to `from_seq` are copies of those of `from`. (`at` is the envelope's.) */
+  session_forked: v.object({ from: SessionId, from_seq: natural }),
 } as const;
 
 export type EventType = keyof typeof bodies;

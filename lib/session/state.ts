@@ -106,7 +106,14 @@ export type CallStatus =
     readonly since: string;
     readonly process?: { readonly pid: number; readonly pgid: number; readonly start_time: string };
   }
-  | { readonly kind: "ended"; readonly outcome: Outcome; readonly result: CallResult; readonly duration_ms: number };
+  | {
+    readonly kind: "ended";
+    readonly outcome: Outcome;
+    readonly result: CallResult;
+    readonly duration_ms: number;
+    /** The early run whose result it is. */
+    readonly speculation?: string;
+  };
 
 /** One closed part of the conversation. */
 export type Entry =
@@ -297,10 +304,16 @@ function changeCall(state: SessionState, call: string, change: (status: CallStat
 }
 
 function endCall(state: SessionState, event: EventOf<"call_ended">): SessionState {
-  const { outcome, result, duration_ms } = event;
+  const { outcome, result, duration_ms, speculation } = event;
   if (!isOpenCall(state, event.call)) return recordLate(state, event.call, result);
-  const adopted = event.speculation === undefined ? state : { ...state, speculation: adoptSpeculation(state.speculation, event.speculation) };
-  const ended = changeCall(adopted, event.call, () => ({ kind: "ended", outcome, result, duration_ms }));
+  const adopted = speculation === undefined ? state : { ...state, speculation: adoptSpeculation(state.speculation, speculation) };
+  const ended = changeCall(adopted, event.call, () => ({
+    kind: "ended",
+    outcome,
+    result,
+    duration_ms,
+    ...(speculation === undefined ? {} : { speculation }),
+  }));
   if (ended.turn.kind !== "running" || ended.turn.phase.kind !== "calling") return ended;
   const allEnded = ended.turn.phase.calls.every((call) => call.status.kind === "ended");
   return allEnded ? closeStep(ended) : ended;
