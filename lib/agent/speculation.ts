@@ -8,6 +8,7 @@
  * E4  Every run ends as adopted by one call or as discarded with its reason.
  */
 import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
 import { authorize } from "../gate/authorize.ts";
 import type { EventBody, RequestedCall } from "../session/event.ts";
 import { parseArguments } from "../session/arguments.ts";
@@ -110,7 +111,7 @@ export class Speculator {
     if (early === undefined) return null;
     this.#claims.delete(call);
     const run = await early.finished;
-    const reason = input.text !== early.input.text ? "input_changed" : await whyUnfit(early, run);
+    const reason = input.text !== early.input.text ? "input_changed" : await whyUnfit(early, run, this.#ports.planContext().workspace);
     if (reason === null) return { run, speculation: early.speculation };
     this.#record(early, reason);
     return null;
@@ -197,14 +198,15 @@ class Occurrences {
 }
 
 /** Only a good result is adopted, and one of a file only while that file is what it was. */
-async function whyUnfit(early: EarlyRun, run: Run): Promise<DiscardReason | null> {
+async function whyUnfit(early: EarlyRun, run: Run, workspace: string): Promise<DiscardReason | null> {
   const succeeded = run.outcome.kind === "returned" || (run.outcome.kind === "exited" && run.outcome.code === 0);
   if (!succeeded) return run.outcome.kind === "cancelled" ? "cancelled" : "failed";
   const { result } = readRun(early.tool, run, early.input);
   if (result.is_error) return "failed";
-  return await isStale(result.data) ? "stale" : null;
+  return await isStale(result.data, workspace) ? "stale" : null;
 }
 
+/** What a file tool says of a file it read, in the result's `data`; `path` is relative to the workspace. */
 interface FileIdentity {
   readonly path: string;
   readonly size: number;
@@ -212,10 +214,10 @@ interface FileIdentity {
   readonly inode: number;
 }
 
-async function isStale(data: unknown): Promise<boolean> {
+async function isStale(data: unknown, workspace: string): Promise<boolean> {
   const files = (Array.isArray(data) ? data : [data]).filter(isFileIdentity);
   const changed = await Promise.all(files.map(async ({ path, size, mtime_ms, inode }) => {
-    const present = await stat(path).catch(() => null);
+    const present = await stat(resolve(workspace, path)).catch(() => null);
     return present === null || present.size !== size || present.mtimeMs !== mtime_ms || present.ino !== inode;
   }));
   return changed.includes(true);

@@ -55,7 +55,11 @@ function joinAround(head: string, missing: number, tail: string): string {
 
 /** Bytes from the start, ending at a character border, that decode to at most `limit` bytes. */
 function longestHead(bytes: Uint8Array, limit: number): number {
-  return largest(Math.min(limit, bytes.length), (count) => sizeOf(decode(bytes.subarray(0, headBorder(bytes, count)))) <= limit, (count) => headBorder(bytes, count));
+  return largest(
+    Math.min(limit, bytes.length),
+    (count) => sizeOf(decode(bytes.subarray(0, headBorder(bytes, count)))) <= limit,
+    (count) => headBorder(bytes, count),
+  );
 }
 
 /** Bytes up to the end, beginning at a character border, that decode to at most `limit` bytes. */

@@ -121,6 +121,13 @@ describe("speculation", () => {
     expect(discards(events)).toEqual(["failed"]);
   });
 
+  test("serves a file that is still what it was", async () => {
+    await workspace.write("f.txt", "same\n");
+    const { events, session } = await play([{ stream: [arrive(0, "read_file", { path: "f.txt" }), { wait_ms: 400, text: "…" }] }, DONE]);
+    expect(discards(events)).toEqual([]);
+    expect(session.state().speculation.saved_ms).toBeGreaterThan(0);
+  });
+
   test("does not serve a file that has changed since it was read early", async () => {
     await workspace.write("f.txt", "old\n");
     const { agent, session } = await open([{ stream: [arrive(0, "read_file", { path: "f.txt" }), { wait_ms: 600, text: "…" }] }, DONE]);

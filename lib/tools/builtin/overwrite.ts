@@ -1,0 +1,36 @@
+/** Whether a file may be replaced: only if the session has seen all of what it holds now. */
+import type { Json, JsonObject } from "../../session/json.ts";
+
+/** What a session knows of a file, from `data` of `read_file`, `write_file` and `edit_file`. Keyed by real path. */
+export interface KnownFile {
+  readonly whole: boolean;
+  readonly mtime_ms: number;
+  readonly size: number;
+}
+
+export interface PresentFile {
+  readonly mtime_ms: number;
+  readonly size: number;
+}
+
+/** Null, or why not. `state` is the projection with `reads: {[path]: KnownFile}`; `path` is relative to the workspace. */
+export function overwriteProblem(state: JsonObject | undefined, path: string, present: PresentFile): string | null {
+  const known = knownFile(state, path);
+  if (known === null) return `"${path}" exists and was not read in this session. Read it first, or use edit_file.`;
+  if (!known.whole) return `"${path}" was read only in part. Read the whole file first, or use edit_file.`;
+  if (known.mtime_ms === present.mtime_ms && known.size === present.size) return null;
+  return `"${path}" has changed since it was read. Read it again first.`;
+}
+
+function knownFile(state: JsonObject | undefined, path: string): KnownFile | null {
+  const reads = state?.["reads"];
+  if (!isObject(reads) || !Object.hasOwn(reads, path)) return null;
+  const entry = reads[path];
+  if (!isObject(entry)) return null;
+  const { whole, mtime_ms, size } = entry;
+  return typeof whole === "boolean" && typeof mtime_ms === "number" && typeof size === "number" ? { whole, mtime_ms, size } : null;
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

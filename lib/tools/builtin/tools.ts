@@ -1,0 +1,63 @@
+/** [main thread] The built-ins as tools. */
+import { sha256 } from "../../session/digest.ts";
+import type { Run } from "../../session/launch.ts";
+import { capped, readFailure, section, truncation } from "../ending.ts";
+import { compileOwnSchema } from "../schema.ts";
+import type { ReadResult, Tool } from "../tool.ts";
+import { CATALOG, type CatalogRow } from "./catalog.ts";
+import type { BuiltinDefinition } from "./definition.ts";
+
+/** A file tool that takes longer than this is stuck in the file system. */
+const HOST_TIMEOUT_MS = 60_000;
+
+/** Every built-in that exists. */
+export function builtinTools(): readonly Tool[] {
+  return CATALOG.flatMap((row) => row.definition === undefined ? [] : [toTool(row, row.definition)]);
+}
+
+function toTool(row: CatalogRow, definition: BuiltinDefinition): Tool {
+  const schema = compileOwnSchema(definition.input_schema);
+  const { name, read_only, speculation_safe, approval } = row;
+  return {
+    name,
+    description: definition.description,
+    input_schema: schema.declared,
+    origin: { system: "builtin", scope: "builtin" },
+    digest: sha256(JSON.stringify([name, definition.description, definition.input_schema])),
+    read_only,
+    speculation_safe,
+    approval,
+    check: (input) => schema.check(input.value),
+    plan: (input, context) => {
+      if (definition.kind === "process") return { kind: "launch", launch: definition.plan(input, context) };
+      const { workspace, env, state } = context;
+      return {
+        kind: "launch",
+        launch: { kind: "host", tool: name, input: input.text, context: { workspace, env, state }, timeout_ms: HOST_TIMEOUT_MS },
+      };
+    },
+    read: (run) => definition.kind === "process" ? readProcess(name, run) : readReply(name, run),
+  };
+}
+
+function readReply(name: string, run: Run): ReadResult {
+  if (run.outcome.kind !== "returned" || run.reply === undefined) return readFailure(name, run);
+  const { is_error, text, data, changes } = run.reply;
+  return { result: { is_error, text, ...(data === undefined ? {} : { data }) }, ...(changes === undefined ? {} : { changes }) };
+}
+
+/** Unlike a script's, a command's stderr is always shown: compilers warn there, and a failure often has half of its reason on each. */
+function readProcess(name: string, run: Run): ReadResult {
+  if (run.outcome.kind !== "exited") return readFailure(name, run);
+  const { code } = run.outcome;
+  const stdout = capped(run.stdout);
+  const stderr = section("stderr", capped(run.stderr));
+  const quiet = stdout === "" && stderr === "";
+  if (code !== 0) {
+    const head = `${name} failed with exit code ${code}.${quiet ? " It printed nothing." : ""}`;
+    const text = [head, section("stdout", stdout), stderr].filter((part) => part !== "").join("\n");
+    return { result: { is_error: true, text }, ...truncation(run) };
+  }
+  if (quiet) return { result: { is_error: false, text: "The command succeeded (exit code 0) and printed nothing.", empty: true } };
+  return { result: { is_error: false, text: [stdout, stderr].filter((part) => part !== "").join("\n") }, ...truncation(run) };
+}

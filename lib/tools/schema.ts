@@ -1,0 +1,71 @@
+/**
+ * Checking JSON against a JSON Schema, with bounded work.
+ *
+ * C1  Whatever the schema and the value, a check ends after a fixed number of steps; if they do not suffice, that is
+ *     the one violation. Nothing throws.
+ * C2  All violations come at once, each with its JSON pointer and a sentence that a model can act on.
+ * C3  `format` is an annotation. `$ref` never leaves the schema.
+ *
+ * The evaluator is ours because no library can be bounded from outside: a list with `uniqueItems`, an `anyOf` over
+ * `anyOf`, or a pattern runs for as long as its author likes. `@cfworker/json-schema` is the oracle in the tests.
+ */
+import type { Json } from "../session/json.ts";
+import { evaluate } from "./schema-evaluate.ts";
+import { type LoadedSchema, loadSchema, type SchemaProblem, type SchemaUse } from "./schema-load.ts";
+import { loadPatternEngine, type Matcher, type PatternEngine } from "./schema-pattern.ts";
+import type { Violation } from "./tool.ts";
+
+export type { SchemaProblem } from "./schema-load.ts";
+
+export interface Schema {
+  /** The canonical form to show to a model: an object schema with `properties`. */
+  readonly declared: Readonly<Record<string, unknown>>;
+  check(value: Json): readonly Violation[];
+}
+
+/** `problems` may be warnings beside a schema that works; without `schema` at least one is an error. */
+export interface CompiledSchema {
+  readonly schema?: Schema;
+  readonly problems: readonly SchemaProblem[];
+}
+
+/** Compiles a schema from outside. Asynchronous because the pattern engine is loaded only when a pattern needs it. */
+export async function compileSchema(source: unknown, use: SchemaUse = "input"): Promise<CompiledSchema> {
+  const loaded = loadSchema(source, use);
+  return compile(loaded, loaded.patterns.size === 0 ? null : await loadPatternEngine());
+}
+
+/**
+ * Compiles a schema of our own, at once.
+ * @throws {TypeError} if it is wrong or has patterns: that is a bug of ours.
+ */
+export function compileOwnSchema(source: Readonly<Record<string, unknown>>): Schema {
+  const loaded = loadSchema(source, "input");
+  const { schema, problems } = compile(loaded, null);
+  if (schema === undefined || problems.length > 0 || loaded.patterns.size > 0) {
+    throw new TypeError(`Cannot compile own schema: ${problems[0]?.message ?? "it has patterns"}`);
+  }
+  return schema;
+}
+
+function compile(loaded: LoadedSchema, engine: PatternEngine | null): CompiledSchema {
+  const problems = [...loaded.problems];
+  const matchers = new Map<string, Matcher>();
+  for (const [pattern, { plan, pointer }] of loaded.patterns) {
+    try {
+      if (engine !== null) matchers.set(pattern, engine(plan));
+    } catch (error) {
+      problems.push({
+        severity: "error",
+        code: "schema_pattern_unsupported",
+        pointer,
+        message: `The pattern "${pattern}" cannot be run in linear time: ${error instanceof Error ? error.message : String(error)}`,
+        remedy: "Write it with plain groups, classes and repeats of at most 1000.",
+      });
+    }
+  }
+  if (problems.some(({ severity }) => severity === "error")) return { problems };
+  const { root, references, annotates } = loaded;
+  const schema = { declared: loaded.declared, check: (value: Json) => evaluate({ root, references, matchers, annotates }, value) };
+  return { schema, problems };
+}

@@ -1,0 +1,43 @@
+import { CATALOG, GROUP_WORDS, MCP_PREFIX, RESERVED_NAMES } from "../builtin/catalog.ts";
+import { clip, kindOf, type Report } from "./report.ts";
+
+const NAME = /^[a-z][a-z0-9_]{1,63}$/;
+
+/** The tool's name; faults go to the report. */
+export function readName(value: unknown, report: Report): string {
+  if (value === undefined) {
+    report.add("error", "missing_name", [], `"name" is missing`, 'Give the tool a name: name = "word_count".');
+    return "";
+  }
+  if (typeof value !== "string") {
+    report.add("error", "wrong_type", ["name"], `"name" must be a string, not ${kindOf(value)}`);
+    return "";
+  }
+  const reason = reservedBecause(value.toLowerCase());
+  if (reason !== null) {
+    report.add("error", "reserved_name", ["name"], `The name "${clip(value)}" is reserved: ${reason}`, "Choose another name.");
+  }
+  if (!NAME.test(value)) {
+    const suggestion = suggest(value);
+    const remedy = suggestion === null ? "Use lower-case letters, digits and underscores." : `Write name = "${suggestion}".`;
+    const rule = "a name has 2 to 64 lower-case letters, digits and underscores, and starts with a letter";
+    report.add("error", "invalid_name", ["name"], `The name "${clip(value)}" is not valid: ${rule}`, remedy);
+  }
+  const row = CATALOG.find(({ name, reserved }) => name === value && !reserved);
+  if (row !== undefined) {
+    report.add("warning", "shadows_builtin", ["name"], `"${value}" is also a built-in, which this tool takes the place of`);
+  }
+  return value;
+}
+
+function reservedBecause(name: string): string | null {
+  if (RESERVED_NAMES.includes(name)) return "it is a built-in tool";
+  if (GROUP_WORDS.includes(name)) return "it names a group of tools in switches";
+  return name.startsWith(MCP_PREFIX) ? `names that start with "${MCP_PREFIX}" belong to MCP servers` : null;
+}
+
+function suggest(name: string): string | null {
+  const words = name.replaceAll(/([a-z0-9])([A-Z])/g, "$1_$2").toLowerCase();
+  const fixed = words.replaceAll(/[^a-z0-9]+/g, "_").replace(/^[^a-z]+/, "").replace(/_+$/, "").slice(0, 64);
+  return NAME.test(fixed) && reservedBecause(fixed) === null ? fixed : null;
+}

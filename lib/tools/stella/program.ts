@@ -1,0 +1,165 @@
+/**
+ * Whether the program of a manifest can be started on this machine. The only part of Stella manifests that looks at
+ * the file system beyond the manifest itself; it never starts anything.
+ */
+import { constants } from "node:fs";
+import { access, open, realpath, stat } from "node:fs/promises";
+import { isAbsolute, join, resolve } from "node:path";
+import type { Diagnostic } from "../diagnostic.ts";
+
+/** What this file needs to know of the machine. */
+export interface Machine {
+  /** Null if nothing is there. */
+  look(path: string): Promise<FoundProgram | null>;
+  /** A path that exists, without links. */
+  real(path: string): Promise<string>;
+  /** The first bytes of a file as text; "" if it cannot be read. */
+  head(path: string): Promise<string>;
+}
+
+export interface FoundProgram {
+  readonly kind: "file" | "directory" | "other";
+  readonly executable: boolean;
+}
+
+export const thisMachine: Machine = {
+  look: async (path) => {
+    try {
+      const found = await stat(path);
+      const kind = found.isFile() ? "file" : found.isDirectory() ? "directory" : "other";
+      return { kind, executable: kind === "file" && await mayExecute(path) };
+    } catch {
+      // Missing, or behind a folder we may not enter: a tool could not start it either.
+      return null;
+    }
+  },
+  real: (path) => realpath(path),
+  head: async (path) => {
+    try {
+      const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+      try {
+        const { buffer, bytesRead } = await handle.read(Buffer.alloc(256), 0, 256, 0);
+        return buffer.subarray(0, bytesRead).toString("latin1");
+      } finally {
+        await handle.close();
+      }
+    } catch {
+      // A program may be executable without being readable; then its first line is not known.
+      return "";
+    }
+  },
+};
+
+/** The same machine, which looks at each path once: many tools share an interpreter. */
+export function rememberLooks(machine: Machine): Machine {
+  const looks = new Map<string, Promise<FoundProgram | null>>();
+  const look = (path: string) => {
+    const known = looks.get(path) ?? machine.look(path);
+    looks.set(path, known);
+    return known;
+  };
+  return { ...machine, look };
+}
+
+export interface ProgramQuestion {
+  /** `command[0]`. */
+  readonly program: string;
+  readonly workspace: string;
+  /** PATH as the child will have it. */
+  readonly path: string | undefined;
+  /** Whether a bare name may stand for an executable in the workspace root. */
+  readonly trusted: boolean;
+}
+
+export interface ProgramAnswer {
+  /** Absolute path, if the program is not to be looked up on PATH at the start. */
+  readonly path: string | null;
+  /** Where it was found; null if it is not there. */
+  readonly location: string | null;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Finds the program as a start would, and says what would go wrong. */
+export async function findProgram(question: ProgramQuestion, machine: Machine = thisMachine): Promise<ProgramAnswer> {
+  const { program, workspace } = question;
+  const diagnostics: Diagnostic[] = [];
+  const say = (severity: "warning" | "info", code: string, message: string, remedy?: string) =>
+    diagnostics.push({ severity, code, message, ...(remedy === undefined ? {} : { remedy }) });
+  if (program.includes("/")) {
+    const path = resolve(workspace, program);
+    const location = await inspect(path, program, question, machine, say);
+    return { path, location, diagnostics };
+  }
+  const onPath = await searchPath(program, question, machine);
+  if (onPath !== null) {
+    await inspectShebang(onPath, question, machine, say);
+    return { path: null, location: onPath, diagnostics };
+  }
+  const inRoot = join(workspace, program);
+  const found = await machine.look(inRoot);
+  if (found?.kind !== "file") {
+    say("warning", "program_not_on_path", `"${program}" is not on the PATH that the tool will have`, "Install it, or give its path.");
+  } else if (!question.trusted || !found.executable) {
+    say(
+      "warning",
+      "program_not_on_path",
+      `"${program}" is not on the PATH that the tool will have, but in the workspace`,
+      `Write "./${program}".`,
+    );
+  } else {
+    say("info", "bare_name_in_root", `"${program}" is not on the PATH; the file in the workspace root is run`, `Write "./${program}".`);
+    await inspectShebang(inRoot, question, machine, say);
+    return { path: inRoot, location: inRoot, diagnostics };
+  }
+  return { path: null, location: null, diagnostics };
+}
+
+type Say = (severity: "warning" | "info", code: string, message: string, remedy?: string) => void;
+
+async function inspect(path: string, program: string, question: ProgramQuestion, machine: Machine, say: Say): Promise<string | null> {
+  const found = await machine.look(path);
+  if (found === null) say("warning", "program_missing", `The program "${program}" does not exist (looked for ${path})`);
+  else if (found.kind !== "file") {
+    say("warning", "program_not_file", `The program "${program}" is ${found.kind === "directory" ? "a folder" : "not a file"}`);
+  } else if (!found.executable) {
+    say("warning", "program_not_executable", `The program "${program}" is not executable`, `Run: chmod +x ${program}`);
+  } else await inspectShebang(path, question, machine, say);
+  return found === null ? null : path;
+}
+
+async function inspectShebang(path: string, question: ProgramQuestion, machine: Machine, say: Say): Promise<void> {
+  const head = await machine.head(path);
+  if (!head.startsWith("#!")) return;
+  const line = head.slice(2).split("\n")[0] ?? "";
+  if (line.endsWith("\r")) {
+    say(
+      "warning",
+      "shebang_crlf",
+      `The first line of ${path} ends with CR LF, so its interpreter will not be found`,
+      "Save the script with LF line ends.",
+    );
+    return;
+  }
+  const [interpreter = "", argument = ""] = line.trim().split(/[ \t]+/);
+  const direct = interpreter === "" || await machine.look(isAbsolute(interpreter) ? interpreter : resolve(question.workspace, interpreter));
+  if (direct === null) return say("warning", "interpreter_missing", `The interpreter ${interpreter} of ${path} does not exist`);
+  const byName = /(?:^|\/)env$/.test(interpreter) && argument !== "" && !argument.startsWith("-") && !argument.includes("=");
+  if (byName && await searchPath(argument, question, machine) === null) {
+    say("warning", "interpreter_missing", `The interpreter "${argument}" of ${path} is not on the PATH that the tool will have`);
+  }
+}
+
+/** An empty entry of PATH is the current folder, which is the workspace. */
+async function searchPath(name: string, question: ProgramQuestion, machine: Machine): Promise<string | null> {
+  const { path: list, workspace } = question;
+  if (list === undefined || list === "") return null;
+  for (const entry of list.split(":")) {
+    const path = join(resolve(workspace, entry), name);
+    if ((await machine.look(path))?.executable === true) return path;
+  }
+  return null;
+}
+
+async function mayExecute(path: string): Promise<boolean> {
+  return await access(path, constants.X_OK).then(() => true, () => false);
+}

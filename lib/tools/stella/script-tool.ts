@@ -1,0 +1,90 @@
+/** A Stella manifest as a tool. */
+import { resolve } from "node:path";
+import { sha256 } from "../../session/digest.ts";
+import type { Origin } from "../../session/event.ts";
+import type { Json, JsonInput } from "../../session/json.ts";
+import type { Run } from "../../session/launch.ts";
+import { capped, readFailure, RESULT_CAP_BYTES, truncation } from "../ending.ts";
+import type { Plan, PlanContext, ReadResult, Tool } from "../tool.ts";
+import { composeEnvironment } from "./environment.ts";
+import type { Manifest } from "./manifest.ts";
+
+/** A result that must be JSON is parsed whole, so more of it is kept than a model gets. */
+const JSON_CAP_BYTES = 8 * 1024 * 1024;
+
+export interface ScriptOrigin {
+  readonly origin: Origin;
+  /** Of the manifest's bytes. */
+  readonly digest: string;
+  /** Where a bare program name was found in the workspace root, if it is not on the PATH. */
+  readonly bareProgram: string | null;
+}
+
+export function scriptTool(manifest: Manifest, { origin, digest, bareProgram }: ScriptOrigin): Tool {
+  const { name, description, read_only, speculation_safe, approval } = manifest;
+  return {
+    name,
+    description,
+    input_schema: manifest.input.declared,
+    origin,
+    digest,
+    read_only,
+    speculation_safe,
+    approval,
+    check: (input) => manifest.input.check(input.value),
+    plan: (input, context) => planScript(manifest, bareProgram, input, context),
+    read: (run, input) => readScript(manifest, run, input),
+  };
+}
+
+function planScript(manifest: Manifest, bareProgram: string | null, input: JsonInput, context: PlanContext): Plan {
+  const [program, ...rest] = manifest.command;
+  const isPath = program.includes("/");
+  const resolved = isPath ? resolve(context.workspace, program) : bareProgram ?? program;
+  const { env, exports } = composeEnvironment(context.env, manifest.env, input.text);
+  return {
+    kind: "launch",
+    launch: {
+      kind: "process",
+      argv: [resolved, ...rest],
+      cwd: context.workspace,
+      env,
+      stdin: input.text,
+      timeout_ms: manifest.timeout_ms,
+      cap_bytes: manifest.output === null ? RESULT_CAP_BYTES : JSON_CAP_BYTES,
+    },
+    ...(resolved.includes("/") ? { program: resolved } : {}),
+    ...(exports.withheld.length === 0 ? {} : { exports_withheld: exports.withheld }),
+  };
+}
+
+function readScript(manifest: Manifest, run: Run, input: JsonInput): ReadResult {
+  if (run.outcome.kind !== "exited" || run.outcome.code !== 0) return readFailure(manifest.name, run);
+  if (manifest.output !== null) return readPromise(manifest, run);
+  if (run.stdout.bytes === 0) {
+    // The digest lets different silent calls be told from one call that is repeated without end.
+    const text = `${manifest.name} succeeded (exit code 0) and printed nothing (input ${sha256(input.text).slice(0, 8)}).`;
+    return { result: { is_error: false, text, empty: true }, ...truncation(run) };
+  }
+  return { result: { is_error: false, text: capped(run.stdout) }, ...truncation(run) };
+}
+
+/** With an `[output_schema]`, what is printed must keep it. */
+function readPromise(manifest: Manifest, run: Run): ReadResult {
+  const broken = (problem: string): ReadResult => {
+    const printed = run.stdout.text === "" ? "" : `\n[stdout]\n${capped(run.stdout)}`;
+    return { result: { is_error: true, text: `${manifest.name} broke its output_schema: ${problem}${printed}` }, ...truncation(run) };
+  };
+  if (run.stdout.cut) return broken(`it printed ${run.stdout.bytes} bytes, and a result may have ${JSON_CAP_BYTES}.`);
+  let data: Json;
+  try {
+    data = JSON.parse(run.stdout.text.trim()) as Json;
+  } catch (error) {
+    return broken(`it did not print one JSON value (${error instanceof Error ? error.message : String(error)}).`);
+  }
+  const violations = manifest.output?.check(data) ?? [];
+  if (violations.length > 0) {
+    return broken(violations.map(({ pointer, message }) => `\n- ${pointer === "" ? "(result)" : pointer}: ${message}`).join(""));
+  }
+  return { result: { is_error: false, text: capped(run.stdout), data }, ...truncation(run) };
+}

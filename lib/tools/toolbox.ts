@@ -1,0 +1,185 @@
+/**
+ * All tools of a session in one list, whatever dialect they are written in.
+ *
+ * B1  One name has one owner: the workspace before the user before the built-ins; in one scope Orrery's own folder
+ *     before Stella's before Nanocoder's; in one folder the first file by name.
+ * B2  A copy that cannot run (broken, not trusted) shadows nothing.
+ * B3  Every file that was found is in the list, with what became of it and why.
+ */
+import type { OfferedTool, Origin } from "../session/event.ts";
+import type { ToolDeclaration } from "../session/message.ts";
+import { closest } from "./nearest.ts";
+import type { Approval, Tool } from "./tool.ts";
+
+export type Status = "offered" | "off" | "untrusted" | "shadowed" | "broken";
+export type Family = "orrery" | "stella" | "nanocoder" | "other";
+
+/** One thing that would be a tool. */
+export type Candidate =
+  | { readonly kind: "tool"; readonly tool: Tool; readonly family: Family; /** Why it is inert, if it is. */ readonly untrusted?: string }
+  | {
+    readonly kind: "broken";
+    readonly name: string | null;
+    readonly description: string | null;
+    readonly origin: Origin;
+    readonly family: Family;
+    readonly reason: string;
+  };
+
+/** One row of `orrery tools`. */
+export interface Listing {
+  readonly name: string | null;
+  readonly origin: Origin;
+  readonly description: string;
+  readonly input_schema: Readonly<Record<string, unknown>>;
+  readonly read_only: boolean;
+  readonly speculation_safe: boolean;
+  readonly approval: Approval;
+  readonly status: Status;
+  readonly reason?: string;
+  /** The copies that lost to this one. */
+  readonly shadows?: readonly Origin[];
+}
+
+export interface Notice {
+  readonly level: "info" | "warning" | "error";
+  readonly code: string;
+  readonly text: string;
+}
+
+export interface ToolboxOptions {
+  /** Whether a switch turns a tool off, and which. */
+  readonly switchedOff?: (tool: Tool) => string | null;
+  /** What the loaders have to say besides. */
+  readonly notices?: readonly Notice[];
+}
+
+export interface Toolbox {
+  /** By name; what has no name comes last. */
+  readonly listings: readonly Listing[];
+  readonly notices: readonly Notice[];
+  /** Offered tools, by name. */
+  readonly offered: readonly Tool[];
+  find(name: string): Tool | undefined;
+  /** Offered names near a wrong one, best first. */
+  closest(name: string): readonly string[];
+  /** Why a known tool may not be called. A tool that is switched off is like one that does not exist. */
+  whyNot(name: string): { readonly by: "trust" | "unknown_tool"; readonly reason: string } | undefined;
+  /** For the model, by name, so that the prompt's beginning stays the same. */
+  declarations(): readonly ToolDeclaration[];
+  /** For the log. */
+  recorded(): OfferedTool[];
+}
+
+/** @param candidates in any order, except that files of one folder come in order of their names. */
+export function createToolbox(candidates: readonly Candidate[], options: ToolboxOptions = {}): Toolbox {
+  const ranked = candidates.map((candidate, index) => ({ candidate, rank: rankOf(candidate), index }))
+    .sort((left, right) => left.rank - right.rank || left.index - right.index)
+    .map(({ candidate }) => candidate);
+  const rows = resolveNames(ranked, options.switchedOff ?? (() => null)).sort(byName);
+  const offered = rows.flatMap(({ tool, listing }) => tool !== undefined && listing.status === "offered" ? [tool] : []);
+  const found = new Map(offered.map((tool) => [tool.name, tool]));
+  const listings = rows.map(({ listing }) => listing);
+  return {
+    listings,
+    offered,
+    notices: [...(options.notices ?? []), ...listings.flatMap(toNotice)],
+    find: (name) => found.get(name),
+    closest: (name) => closest(name, [...found.keys()], 3),
+    whyNot: (name) => whyNot(listings, name),
+    declarations: () => offered.map(({ name, description, input_schema }) => ({ name, description, input_schema })),
+    recorded: () => offered.map(toRecord),
+  };
+}
+
+interface Row {
+  readonly listing: Listing;
+  readonly tool?: Tool;
+}
+
+const SCOPES: Readonly<Record<Origin["scope"], number>> = { session: 0, workspace: 1, user: 2, builtin: 3 };
+const FAMILIES: readonly Family[] = ["orrery", "stella", "nanocoder", "other"];
+
+function rankOf(candidate: Candidate): number {
+  const origin = candidate.kind === "tool" ? candidate.tool.origin : candidate.origin;
+  return SCOPES[origin.scope] * FAMILIES.length + FAMILIES.indexOf(candidate.family);
+}
+
+function resolveNames(ranked: readonly Candidate[], switchedOff: (tool: Tool) => string | null): Row[] {
+  const runnable = ranked.flatMap((candidate) => candidate.kind === "tool" && candidate.untrusted === undefined ? [candidate.tool] : []);
+  const owners = new Map<string, readonly Tool[]>(Map.groupBy(runnable, ({ name }) => name));
+  return ranked.map((candidate) => {
+    if (candidate.kind === "broken") return { listing: brokenListing(candidate) };
+    const { tool, untrusted } = candidate;
+    if (untrusted !== undefined) return { tool, listing: { ...describe(tool), status: "untrusted", reason: untrusted } };
+    const [owner = tool, ...losers] = owners.get(tool.name) ?? [];
+    if (owner !== tool) {
+      return { tool, listing: { ...describe(tool), status: "shadowed", reason: `"${tool.name}" is taken by ${nameOrigin(owner.origin)}` } };
+    }
+    const shadows = losers.length === 0 ? {} : { shadows: losers.map(({ origin }) => origin) };
+    const off = switchedOff(tool);
+    const status = off === null ? { status: "offered" as const } : { status: "off" as const, reason: off };
+    return { tool, listing: { ...describe(tool), ...status, ...shadows } };
+  });
+}
+
+function describe(tool: Tool): Omit<Listing, "status"> {
+  const { name, origin, description, input_schema, read_only, speculation_safe, approval } = tool;
+  return { name, origin, description, input_schema, read_only, speculation_safe, approval };
+}
+
+function brokenListing(candidate: Extract<Candidate, { kind: "broken" }>): Listing {
+  return {
+    name: candidate.name,
+    origin: candidate.origin,
+    description: candidate.description ?? "",
+    input_schema: { type: "object", properties: {} },
+    read_only: false,
+    speculation_safe: false,
+    approval: "never",
+    status: "broken",
+    reason: candidate.reason,
+  };
+}
+
+function byName(left: Row, right: Row): number {
+  const [first, second] = [left.listing.name, right.listing.name];
+  if (first === second) return 0;
+  if (first === null) return 1;
+  return second === null || first < second ? -1 : 1;
+}
+
+function nameOrigin({ system, scope, path }: Origin): string {
+  return path ?? (scope === "builtin" ? "a built-in" : `the ${scope}'s ${system} tool`);
+}
+
+function toNotice({ name, origin, status, reason }: Listing): readonly Notice[] {
+  const shown = name === null ? nameOrigin(origin) : `"${name}" (${nameOrigin(origin)})`;
+  switch (status) {
+    case "offered":
+    case "off":
+      return [];
+    case "shadowed":
+      return [{ level: "info", code: "tool_shadowed", text: `The tool ${shown} is not used: ${reason}` }];
+    case "untrusted":
+      return [{ level: "warning", code: "tool_untrusted", text: `The tool ${shown} is not active: ${reason}` }];
+    case "broken":
+      return [{ level: "error", code: "tool_broken", text: `The tool ${shown} cannot be used: ${reason}` }];
+  }
+}
+
+function whyNot(listings: readonly Listing[], name: string): ReturnType<Toolbox["whyNot"]> {
+  const rows = listings.filter((listing) => listing.name === name);
+  if (rows.some(({ status }) => status === "offered" || status === "off")) return undefined;
+  const untrusted = rows.find(({ status }) => status === "untrusted");
+  if (untrusted !== undefined) return { by: "trust", reason: `"${name}" is not active: ${untrusted.reason}. It was not run.` };
+  const broken = rows.find(({ status }) => status === "broken");
+  return broken === undefined
+    ? undefined
+    : { by: "unknown_tool", reason: `"${name}" cannot be used, as its definition is broken: ${broken.reason}` };
+}
+
+function toRecord(tool: Tool): OfferedTool {
+  const { name, origin, digest, description, input_schema, read_only, speculation_safe } = tool;
+  return { name, origin, digest, description, input_schema: { ...input_schema }, read_only, speculation_safe };
+}

@@ -1,0 +1,154 @@
+import { describe, expect, test } from "bun:test";
+import { toInput } from "../../../lib/session/json.ts";
+import { CATALOG, RESERVED_NAMES, runBuiltin } from "../../../lib/tools/builtin/catalog.ts";
+import { builtinTools } from "../../../lib/tools/builtin/tools.ts";
+import { NOTHING_CAPTURED, type Run } from "../../../lib/session/launch.ts";
+
+describe("the catalog of built-ins", () => {
+  test("marks exactly these six as read-only (pin)", () => {
+    expect(CATALOG.filter(({ read_only }) => read_only).map(({ name }) => name).sort()).toEqual([
+      "get_environment",
+      "get_state",
+      "list_state",
+      "read_file",
+      "search",
+      "task_list",
+    ]);
+  });
+
+  test("reserves exactly the fifteen documented names (pin)", () => {
+    expect([...RESERVED_NAMES].sort()).toEqual([
+      "bash",
+      "delegate",
+      "delete_file",
+      "delete_state",
+      "edit_file",
+      "get_environment",
+      "get_state",
+      "list_state",
+      "read_file",
+      "save_state",
+      "search",
+      "task_assign",
+      "task_create",
+      "task_list",
+      "write_file",
+    ]);
+  });
+
+  test("lets only reads that cost nothing run on suspicion (pin)", () => {
+    const safe = CATALOG.filter(({ speculation_safe }) => speculation_safe);
+    expect(safe.map(({ name }) => name).sort()).toEqual(["get_environment", "get_state", "list_state", "read_file", "task_list"]);
+    expect(safe.every(({ read_only }) => read_only)).toBe(true);
+  });
+
+  test("gives as tools only what can be run", () => {
+    expect(builtinTools().map(({ name }) => name)).toEqual([
+      "bash",
+      "read_file",
+      "write_file",
+      "edit_file",
+      "delete_file",
+      "get_environment",
+    ]);
+  });
+
+  test("refuses to run what is not a tool of a host, as a reply", async () => {
+    for (const name of ["bash", "delegate", "nothing", "__proto__"]) {
+      expect((await runBuiltin(name, toInput({}), { workspace: "/", env: {} })).is_error).toBe(true);
+    }
+  });
+
+  test("turns a failure inside a built-in into a reply", async () => {
+    const reply = await runBuiltin("read_file", toInput({ path: "x" }), { workspace: "/does/not/exist", env: {} });
+    expect(reply.is_error).toBe(true);
+    expect(reply.text).toContain("read_file");
+  });
+});
+
+describe("a built-in's plan", () => {
+  const context = { workspace: "/ws", env: { PATH: "/bin", BASH_ENV: "/evil", ENV: "/evil" }, state: { reads: {} } };
+  const find = (name: string) => {
+    const tool = builtinTools().find((builtin) => builtin.name === name);
+    if (tool === undefined) throw new Error(name);
+    return tool;
+  };
+
+  test("is a call of a tool host with the projection", () => {
+    expect(find("read_file").plan(toInput({ path: "a" }), context)).toEqual({
+      kind: "launch",
+      launch: {
+        kind: "host",
+        tool: "read_file",
+        input: '{"path":"a"}',
+        context: { workspace: "/ws", env: context.env, state: context.state },
+        timeout_ms: 60_000,
+      },
+    });
+  });
+
+  test("of bash is a shell in the workspace that reads no profile and has no input", () => {
+    const plan = find("bash").plan(toInput({ command: "echo hi" }), context);
+    expect(plan).toMatchObject({
+      launch: { kind: "process", cwd: "/ws", stdin: null, timeout_ms: 120_000, cap_bytes: 65_536, env: { PATH: "/bin" } },
+    });
+    if (plan.kind !== "launch" || plan.launch.kind !== "process") throw new Error("expected a process");
+    expect(plan.launch.argv.slice(1)).toEqual(["-c", "echo hi"]);
+    expect(plan.launch.argv[0]).toMatch(/^\/bin\/(ba)?sh$/);
+    expect(Object.keys(plan.launch.env)).toEqual(["PATH"]);
+  });
+
+  test("of bash takes its seconds from the input, up to ten minutes", () => {
+    const seconds = (timeout_secs: number) => {
+      const plan = find("bash").plan(toInput({ command: "x", timeout_secs }), context);
+      return plan.kind === "launch" ? plan.launch.timeout_ms : null;
+    };
+    expect([seconds(0), seconds(5), seconds(600)]).toEqual([120_000, 5000, 600_000]);
+    expect(find("bash").check(toInput({ command: "x", timeout_secs: 601 })).length).toBe(1);
+  });
+
+  test("checks its input before anything runs", () => {
+    expect(find("bash").check(toInput({})).map(({ message }) => message)).toEqual(['The input lacks the required property "command"']);
+    expect(find("read_file").check(toInput({ path: "a", limit: 2001 })).length).toBe(1);
+    expect(find("read_file").check(toInput({ pth: "a" })).length).toBe(2);
+  });
+});
+
+describe("a built-in's result", () => {
+  const find = (name: string) => builtinTools().find((builtin) => builtin.name === name);
+  const run = (given: Partial<Run>): Run => ({
+    outcome: { kind: "returned" },
+    stdout: NOTHING_CAPTURED,
+    stderr: NOTHING_CAPTURED,
+    duration_ms: 1,
+    reaped: [],
+    ...given,
+  });
+  const captured = (text: string) => ({ text, bytes: text.length, cut: false });
+
+  test("is the host's reply", () => {
+    const reply = { is_error: false, text: "t", data: { path: "a" }, changes: [{ x: 1 }] };
+    expect(find("read_file")?.read(run({ reply }), toInput({}))).toEqual({
+      result: { is_error: false, text: "t", data: { path: "a" } },
+      changes: [{ x: 1 }],
+    });
+  });
+
+  test("is an error if the host died or timed out", () => {
+    const died = find("read_file")?.read(run({ outcome: { kind: "unknown", cause: "host_died" }, problem: "killed" }), toInput({}));
+    expect(died?.result).toMatchObject({ is_error: true, text: expect.stringContaining("host_died") });
+  });
+
+  test("of bash has both streams, and says when there is nothing", () => {
+    const outcome = { kind: "exited", code: 0 } as const;
+    expect(find("bash")?.read(run({ outcome, stdout: captured("out\n"), stderr: captured("warn\n") }), toInput({}))?.result.text).toBe(
+      "out\n\n[stderr]\nwarn",
+    );
+    expect(find("bash")?.read(run({ outcome }), toInput({}))?.result).toMatchObject({ is_error: false, empty: true });
+    const failed = find("bash")?.read(
+      run({ outcome: { kind: "exited", code: 2 }, stdout: captured("1 failed\n"), stderr: captured("exit\n") }),
+      toInput({}),
+    );
+    expect(failed?.result).toEqual({ is_error: true, text: "bash failed with exit code 2.\n[stdout]\n1 failed\n[stderr]\nexit" });
+  });
+});

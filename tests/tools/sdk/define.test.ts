@@ -1,0 +1,221 @@
+import { describe, expect, test } from "bun:test";
+import * as v from "valibot";
+import type { JsonObject } from "../../../lib/session/json.ts";
+import type { HostReply } from "../../../lib/session/launch.ts";
+import { Tool, tool, type ToolContext, ValidationError } from "../../../lib/tools/sdk/define.ts";
+import { describeTool } from "../../../lib/tools/sdk/describe-tool.ts";
+import { parseDescription } from "../../../lib/tools/sdk/description.ts";
+import { invokeTool } from "../../../lib/tools/sdk/invoke.ts";
+
+const createTicket = tool({
+  name: "create_ticket",
+  description: "Create a support ticket.",
+  parameters: v.object({
+    title: v.pipe(v.string(), v.description("Ticket title")),
+    description: v.pipe(v.string(), v.description("Detailed description of the issue")),
+    priority: v.pipe(v.optional(v.string(), "medium"), v.description("Priority level (low, medium, high)")),
+  }),
+  execute({ title, priority }) {
+    return { ticket_id: title.length, priority: priority.toUpperCase() };
+  },
+});
+
+describe("tool()", () => {
+  test("gives create_ticket the schema that the SDK's page prints", () => {
+    const { name, description, parameters } = describeTool(createTicket);
+    expect({ name, description, parameters }).toEqual({
+      name: "create_ticket",
+      description: "Create a support ticket.",
+      parameters: {
+        type: "object",
+        properties: {
+          title: { type: "string", description: "Ticket title" },
+          description: { type: "string", description: "Detailed description of the issue" },
+          priority: { type: "string", description: "Priority level (low, medium, high)", default: "medium" },
+        },
+        required: ["title", "description"],
+      },
+    });
+  });
+
+  test("hands execute the parsed value, defaults and transformations included", async () => {
+    expect(await call(createTicket, { title: "abc", description: "d" })).toEqual({
+      is_error: false,
+      text: '{"ticket_id":3,"priority":"MEDIUM"}',
+      data: { ticket_id: 3, priority: "MEDIUM" },
+    });
+    const parsed = tool({
+      name: "t",
+      description: "",
+      parameters: v.object({ day: v.pipe(v.string(), v.transform((text) => new Date(text))) }),
+      execute: ({ day }) => day.getUTCFullYear(),
+    });
+    expect(describeTool(parsed).parameters).toEqual({ type: "object", properties: { day: { type: "string" } }, required: ["day"] });
+    expect((await call(parsed, { day: "2026-12-01" })).data).toBe(2026);
+  });
+
+  test("keeps execute callable with its types", () => {
+    const result: { ticket_id: number; priority: string } = createTicket.execute({ title: "a", description: "b", priority: "low" }, context());
+    expect(result).toEqual({ ticket_id: 1, priority: "LOW" });
+  });
+
+  test("takes a JSON Schema as it is", async () => {
+    const parameters = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
+    const plain = tool({ name: "t", description: "", parameters, execute: (input) => input["n"] });
+    expect(describeTool(plain).parameters).toEqual(parameters);
+    expect((await call(plain, { n: 4 })).text).toBe("4");
+  });
+
+  test("asks nobody, speculates nothing and has thirty seconds unless it says otherwise", () => {
+    expect(describeTool(createTicket)).toMatchObject({ read_only: false, speculation_safe: false, approval: "never", timeout_ms: 30_000 });
+    const own = tool({ ...bare, read_only: true, speculation_safe: true, approval: "destructive", timeoutMs: 1_000_000 });
+    expect(describeTool(own)).toMatchObject({ read_only: true, speculation_safe: true, approval: "destructive", timeout_ms: 600_000 });
+  });
+
+  test("refuses parameters that have no JSON Schema, by the tool's name", () => {
+    expect(() => describeTool(tool({ ...bare, parameters: v.object({ at: v.date() }) }))).toThrow(/The tool "bare" is wrong: .*date/);
+    expect(() => describeTool(tool({ ...bare, parameters: v.array(v.string()) }))).toThrow(/must be an object schema/);
+  });
+
+  test("says what of the input does not fit where only valibot can tell", async () => {
+    const even = tool({
+      name: "even",
+      description: "",
+      parameters: v.object({ n: v.pipe(v.number(), v.check((n) => n % 2 === 0, "must be even")) }),
+      execute: ({ n }) => n,
+    });
+    expect(describeTool(even).parameters).toEqual({ type: "object", properties: { n: { type: "number" } }, required: ["n"] });
+    expect(await call(even, { n: 3 })).toEqual({ is_error: true, text: "The input does not fit:\n- n: must be even" });
+  });
+});
+
+describe("a Tool class", () => {
+  class Search extends Tool {
+    readonly name = "search";
+    readonly description = "Search.";
+    readonly parameters = v.object({ query: v.string() });
+    override readonly read_only = true;
+
+    async execute({ query }: v.InferOutput<typeof this.parameters>, { status }: ToolContext) {
+      status("thinking", query);
+      return [query];
+    }
+  }
+
+  test("is described and run like any other tool", async () => {
+    expect(describeTool(new Search())).toMatchObject({ name: "search", read_only: true, approval: "never" });
+    expect((await call(new Search(), { query: "tea" })).data).toEqual(["tea"]);
+  });
+});
+
+describe("a tool that fails", () => {
+  test("with ValidationError gives its message and no stack", async () => {
+    const stacks: string[] = [];
+    const refuses = tool({ ...bare, execute: () => Promise.reject(new ValidationError("Amount must be positive")) });
+    expect(await call(refuses, {}, stacks)).toEqual({ is_error: true, text: "Amount must be positive" });
+    expect(stacks).toEqual([]);
+  });
+
+  test("with any other error gives its message, and the stack to the log", async () => {
+    const stacks: string[] = [];
+    const breaks = tool({
+      ...bare,
+      execute: () => {
+        throw new RangeError("too far");
+      },
+    });
+    expect(await call(breaks, {}, stacks)).toEqual({ is_error: true, text: "RangeError: too far" });
+    expect(stacks[0]).toContain("define.test.ts");
+  });
+
+  const thrown: readonly (readonly [unknown, string])[] = [
+    ["a text", "The tool threw what is not an error: a text"],
+    [undefined, "The tool threw what is not an error: undefined"],
+    [{ code: 7 }, 'The tool threw what is not an error: {"code":7}'],
+    [null, "The tool threw what is not an error: null"],
+    [10n, "The tool threw what has no text"],
+    [new Error(""), "Error"],
+  ];
+  for (const [value, text] of thrown) {
+    test(`is an error result whatever it throws: ${text}`, async () => {
+      expect(await call(tool({ ...bare, execute: () => Promise.reject(value) }), {})).toEqual({ is_error: true, text });
+    });
+  }
+});
+
+describe("a tool's return value", () => {
+  const cyclic: unknown[] = [];
+  cyclic.push({ again: cyclic });
+  const unholdable: readonly (readonly [unknown, string])[] = [
+    [{ rows: [1, NaN] }, '["rows"][1] is NaN'],
+    [-Infinity, "the value is -Infinity"],
+    [{ n: 1n }, '["n"] is a bigint'],
+    [() => 1, "the value is a function"],
+    [[Symbol("s")], "[0] is a symbol"],
+    [new Map([[1, 2]]), "the value is a Map"],
+    [{ all: new Set([1]) }, '["all"] is a Set'],
+    [new Uint8Array(2), "the value is a Uint8Array"],
+    [[Promise.resolve(1)], "[0] is a Promise"],
+    [{ error: new Error("x") }, '["error"] is a Error'],
+    [cyclic, '[0]["again"] contains itself'],
+  ];
+  for (const [value, fault] of unholdable) {
+    test(`is an error that names the place if JSON cannot hold it: ${fault}`, async () => {
+      expect(await call(tool({ ...bare, execute: () => value }), {})).toEqual({ is_error: true, text: `The tool returned what JSON cannot hold: ${fault}` });
+    });
+  }
+
+  const holdable: readonly (readonly [unknown, string])[] = [
+    [undefined, "null"],
+    ["a text", '"a text"'],
+    [{ a: undefined, b: [new Date(0)] }, '{"b":["1970-01-01T00:00:00.000Z"]}'],
+    [{ error: "Order not found" }, '{"error":"Order not found"}'],
+    [[cyclic.length, cyclic.length], "[1,1]"],
+  ];
+  for (const [value, text] of holdable) {
+    test(`is its JSON text: ${text}`, async () => {
+      expect(await call(tool({ ...bare, execute: () => value }), {})).toEqual({ is_error: false, text, data: JSON.parse(text) });
+    });
+  }
+
+  test("may hold one object twice", async () => {
+    const twice = { a: 1 };
+    expect((await call(tool({ ...bare, execute: () => [twice, twice] }), {})).text).toBe('[{"a":1},{"a":1}]');
+  });
+
+  test("is cut in the middle if it is huge, and its size is said", async () => {
+    const reply = await call(tool({ ...bare, execute: () => "x".repeat(1_000_000) }), {});
+    expect(reply).toMatchObject({ is_error: false, whole_bytes: 1_000_002 });
+    expect(reply.text.length).toBeLessThan(70_000);
+    expect(reply.data).toBeUndefined();
+  });
+});
+
+describe("parseDescription()", () => {
+  test("takes what describeTool() says", () => {
+    expect(parseDescription([describeTool(createTicket)])).toMatchObject({ kind: "described", tools: [{ name: "create_ticket" }] });
+  });
+
+  const faults: readonly (readonly [Partial<ReturnType<typeof describeTool>>, string])[] = [
+    [{ name: "" }, 'The tool "" is wrong: name: must be 1 to 64 letters, digits, _ or -'],
+    [{ timeout_ms: 0.5 }, 'The tool "create_ticket" is wrong: timeout_ms: must be a whole number'],
+  ];
+  for (const [change, message] of faults) {
+    test(`refuses a tool that is wrong: ${message}`, () => {
+      expect(parseDescription([{ ...describeTool(createTicket), ...change }])).toEqual({
+        kind: "broken",
+        diagnostics: [{ severity: "error", code: "tool_invalid", message }],
+      });
+    });
+  }
+});
+
+const bare = { name: "bare", description: "", parameters: v.object({}), execute: (): unknown => null };
+
+function context(): ToolContext {
+  return { signal: new AbortController().signal, status: () => {}, progress: () => {} };
+}
+
+function call(each: Tool, input: JsonObject, stacks: string[] = []): Promise<HostReply> {
+  return invokeTool(each, input, context(), (stack) => void stacks.push(stack));
+}

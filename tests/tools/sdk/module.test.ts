@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import type { JsonObject } from "../../../lib/session/json.ts";
+import { type HostLaunch, type HostReply, NOTHING_CAPTURED, type Run } from "../../../lib/session/launch.ts";
+import type { Description } from "../../../lib/tools/sdk/description.ts";
+import type { Place } from "../../../lib/tools/sdk/language.ts";
+import { typescript } from "../../../lib/tools/sdk/module-tool.ts";
+import { toInput } from "../../../lib/session/json.ts";
+import type { WireMessage } from "../../../lib/tools/sdk/wire.ts";
+import { fixtures } from "./run-launch.ts";
+
+const files: Readonly<Record<string, string>> = {
+  "shop.ts": `
+    import { Tool, tool, type ToolContext, ValidationError } from "orrery";
+    import * as v from "valibot";
+    import { shout } from "./parts/shout.ts";
+
+    console.log("loading");
+
+    export const greet = tool({
+      name: "greet",
+      description: "Greet somebody.",
+      parameters: v.object({ name: v.string(), times: v.optional(v.number(), 2) }),
+      read_only: true,
+      async execute({ name, times }, { status, progress, signal }) {
+        console.log("greeting");
+        status("thinking", name);
+        progress("greet", 50);
+        return { text: shout(name).repeat(times), aborted: signal.aborted };
+      },
+    });
+
+    export const same = greet;
+
+    export class Refund extends Tool {
+      readonly name = "refund";
+      readonly description = "Pay back.";
+      readonly parameters = { type: "object", properties: { amount: { type: "number" } }, required: ["amount"] };
+      readonly approval = "always" as const;
+      execute({ amount }: { amount: number }, _context: ToolContext) {
+        if (amount <= 0) throw new ValidationError("Amount must be positive");
+        throw amount > 100 ? "too much" : new TypeError("no till");
+      }
+    }
+
+    export const helper = () => 1;
+    const hidden = tool({ name: "hidden", description: "", parameters: v.object({}), execute: () => hidden.name });
+  `,
+  "parts/shout.ts": "export const shout = (text: string): string => `${text.toUpperCase()}!`;",
+  "plain.js": `
+    import { tool } from "orrery";
+    const where = { cwd: process.cwd(), mine: process.env.MINE, path: typeof process.env.PATH, left: process.env.LEFT_OVER };
+    export default tool({ name: "where", description: "", parameters: { type: "object", properties: {} }, execute: () => where });
+  `,
+  "none.ts": "export const x: number = 1;",
+  "syntax.ts": "export const x: number = 1;\nexport const y = ;\n",
+  "missing.ts": 'import "./not-there.ts";',
+  "throws.ts": 'throw new Error("at load");',
+  "schema.ts": `
+    import { tool } from "orrery";
+    import * as v from "valibot";
+    export const when = tool({ name: "when", description: "", parameters: v.object({ at: v.date() }), execute: () => 1 });
+  `,
+  "twins.ts": `
+    import { tool } from "orrery";
+    const make = () => tool({ name: "twin", description: "", parameters: { type: "object" }, execute: () => 1 });
+    export const a = make();
+    export const b = make();
+  `,
+  "construct.ts": `
+    import { Tool } from "orrery";
+    export class Needy extends Tool {
+      readonly name = "needy";
+      readonly description = "";
+      readonly parameters = {};
+      constructor() { super(); throw new Error("needs a till"); }
+      execute() {}
+    }
+  `,
+};
+
+let folder = "";
+beforeAll(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "orrery-module-")));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("a TypeScript tool file anywhere on the disk", () => {
+  test("imports orrery and valibot without node_modules, and lists what it exports", async () => {
+    const described = await describeFile("shop.ts");
+    if (described.kind === "broken") throw new Error(JSON.stringify(described));
+    expect(described.tools).toEqual([
+      {
+        name: "greet",
+        description: "Greet somebody.",
+        parameters: { type: "object", properties: { name: { type: "string" }, times: { type: "number", default: 2 } }, required: ["name"] },
+        read_only: true,
+        speculation_safe: false,
+        approval: "never",
+        timeout_ms: 30_000,
+      },
+      {
+        name: "refund",
+        description: "Pay back.",
+        parameters: { type: "object", properties: { amount: { type: "number" } }, required: ["amount"] },
+        read_only: false,
+        speculation_safe: false,
+        approval: "always",
+        timeout_ms: 30_000,
+      },
+    ].toSorted((left, right) => described.tools[0]?.name === left.name ? -1 : described.tools[0]?.name === right.name ? 1 : 0));
+  });
+
+  test("answers a call with the value, and sends what it tells", async () => {
+    const { result, messages } = await callFile("shop.ts", "greet", { name: "ada" });
+    expect(result).toEqual({ is_error: false, text: '{"text":"ADA!ADA!","aborted":false}', data: { text: "ADA!ADA!", aborted: false } });
+    const timestamp = expect.any(String);
+    expect(messages).toEqual([
+      { type: "agent_status", data: { status: "thinking", message: "ada" }, timestamp },
+      { type: "progress_update", data: { task_id: "greet", progress: 50 }, timestamp },
+    ]);
+  });
+
+  test("fails by ValidationError, by an error and by something else, each as an error result", async () => {
+    expect((await callFile("shop.ts", "refund", { amount: 0 })).result).toEqual({ is_error: true, text: "Amount must be positive" });
+    expect((await callFile("shop.ts", "refund", { amount: 1 })).result).toEqual({ is_error: true, text: "TypeError: no till" });
+    expect((await callFile("shop.ts", "refund", { amount: 101 })).result).toEqual({ is_error: true, text: "The tool threw what is not an error: too much" });
+  });
+
+  test("may be JavaScript with a default export, and sees the workspace and the call's environment", async () => {
+    const { result } = await callFile("plain.js", "where", {}, { MINE: "1" });
+    expect(result.data).toEqual({ cwd: folder, mine: "1", path: "string" });
+  });
+
+  test("that no longer has the tool is an error result", async () => {
+    expect((await callFile("none.ts", "greet", {})).result).toEqual({ is_error: true, text: `Cannot call "greet" as ${join(folder, "none.ts")} no longer has a tool of that name` });
+  });
+
+  const faults: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+    "none.ts": { code: "no_tools" },
+    "syntax.ts": { code: "module_load", line: 2, column: 18 },
+    "missing.ts": { code: "module_load", message: expect.stringContaining("not-there.ts") },
+    "throws.ts": { code: "module_load", message: "Cannot load the file: at load" },
+    "schema.ts": { code: "tool_invalid", message: expect.stringContaining('The tool "when" is wrong: the parameters cannot be shown to a model: The "date" schema') },
+    "twins.ts": { code: "tool_invalid", message: 'The file has two tools named "twin"' },
+    "construct.ts": { code: "module_load", message: "Cannot load the file: needs a till" },
+  };
+  for (const [file, fault] of Object.entries(faults)) {
+    test(`that has no tools to offer says what is wrong: ${file}`, async () => {
+      const described = await describeFile(file);
+      if (described.kind === "described") throw new Error("it was described");
+      expect(described.diagnostics).toMatchObject([{ severity: "error", ...fault }]);
+    });
+  }
+});
+
+describe("deno.json", () => {
+  test("maps valibot to the version that package.json pins", () => {
+    const read = (name: string) => JSON.parse(readFileSync(join(import.meta.dirname, "../../..", name), "utf8"));
+    expect(read("deno.json").imports.valibot).toBe(`npm:valibot@${read("package.json").dependencies.valibot}`);
+  });
+});
+
+describe("a host that gave no reply", () => {
+  test("makes an error result, and a description that says so", () => {
+    const run: Run = { outcome: { kind: "timed_out", after_ms: 10 }, stdout: NOTHING_CAPTURED, stderr: NOTHING_CAPTURED, duration_ms: 10, reaped: [] };
+    expect(typescript.read("greet", run).result).toEqual({ is_error: true, text: expect.stringContaining("greet timed out after 10 ms") });
+    expect(typescript.readDescription(run)).toMatchObject({ kind: "broken", diagnostics: [{ code: "describe_failed" }] });
+  });
+});
+
+async function describeFile(file: string): Promise<Description> {
+  return typescript.readDescription((await host(typescript.describe(join(folder, file), place(), 20_000))).run);
+}
+
+async function callFile(file: string, name: string, input: JsonObject, env: Readonly<Record<string, string>> = {}) {
+  const description = { name, description: "", parameters: {}, read_only: false, speculation_safe: false, approval: "never", timeout_ms: 20_000 } as const;
+  const { run, messages } = await host(typescript.call(join(folder, file), description, toInput(input), place(env)));
+  return { ...typescript.read(name, run), messages };
+}
+
+function place(env: Readonly<Record<string, string>> = {}): Place {
+  return { workspace: folder, env: { PATH: process.env["PATH"] ?? "", ...env } };
+}
+
+async function host(launch: ReturnType<typeof typescript.call>): Promise<{ readonly run: Run; readonly messages: readonly WireMessage[] }> {
+  const { module, tool, input, context } = launch as HostLaunch;
+  const lines = await converse(JSON.stringify({ module, tool, input: JSON.parse(input), context }));
+  const spoken = lines.map((line) => JSON.parse(line) as { readonly message?: WireMessage; readonly reply?: HostReply });
+  const reply = spoken.at(-1)?.reply;
+  if (reply === undefined) throw new Error(`The host gave no reply: ${lines.join("\n")}`);
+  const run: Run = { outcome: { kind: "returned" }, stdout: NOTHING_CAPTURED, stderr: NOTHING_CAPTURED, reply, duration_ms: 1, reaped: [] };
+  return { run, messages: spoken.flatMap(({ message }) => message === undefined ? [] : [message]) };
+}
+
+async function converse(request: string): Promise<readonly string[]> {
+  const program = join(fixtures, "module-host.ts");
+  const deno = ["run", "-A", "--no-check", "--config", join(fixtures, "../../../deno.json"), program];
+  const { HOME = "/", DENO_DIR, XDG_CACHE_HOME } = process.env;
+  const env = { PATH: process.env["PATH"] ?? "", HOME, LEFT_OVER: "1", ...(DENO_DIR === undefined ? {} : { DENO_DIR }), ...(XDG_CACHE_HOME === undefined ? {} : { XDG_CACHE_HOME }) };
+  const child = spawn(process.execPath, "Deno" in globalThis ? deno : ["--no-install", program], { cwd: "/", env, stdio: "pipe" });
+  let stdout = "";
+  let stderr = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => stdout += text);
+  child.stderr.setEncoding("utf8").on("data", (text: string) => stderr += text);
+  child.stdin.end(request);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  child.on("close", () => resolve());
+  await promise;
+  if (stdout === "") throw new Error(`The host said nothing: ${stderr}`);
+  return stdout.trimEnd().split("\n");
+}

@@ -1,0 +1,221 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { mkdir, symlink } from "node:fs/promises";
+import { relative } from "node:path";
+import { type LoadContext, loadManifests, type ManifestFolder, validateManifests } from "../../../lib/tools/stella/load.ts";
+import { createToolbox } from "../../../lib/tools/toolbox.ts";
+import { type Folder, makeFolder } from "../folder.ts";
+
+const TRUSTED = { kind: "trusted" } as const;
+const UNTRUSTED = { kind: "untrusted", reason: 'the workspace is not trusted; run "orrery trust"' } as const;
+
+function manifest(name: string, command = "scripts/run.sh"): string {
+  return `name = "${name}"\ndescription = "Does ${name}."\ncommand = ["${command}"]\ntimeout_ms = 1000\n[input_schema]\ntype = "object"\n`;
+}
+
+function folders(root: Folder): readonly ManifestFolder[] {
+  return [
+    { path: root.at("ws/.stella/tools"), scope: "workspace", family: "stella" },
+    { path: root.at("ws/.orrery/tools"), scope: "workspace", family: "orrery" },
+    { path: root.at("home/.config/stella/tools"), scope: "user", family: "stella" },
+  ];
+}
+
+async function prepare(): Promise<Folder> {
+  const root = await makeFolder();
+  await root.write("ws/scripts/run.sh", "#!/bin/sh\necho hi\n", 0o755);
+  return root;
+}
+
+function context(root: Folder, trust: LoadContext["trust"] = TRUSTED): LoadContext {
+  return { workspace: root.at("ws"), env: { PATH: "/usr/bin:/bin" }, trust };
+}
+
+async function toolboxOf(root: Folder, trust: LoadContext["trust"] = TRUSTED) {
+  const { candidates, notices } = await loadManifests(folders(root), context(root, trust));
+  const box = createToolbox(candidates, { notices });
+  const shown = box.listings.map(({ name, status, origin }) => `${name} ${status} ${relative(root.path, origin.path ?? "")}`);
+  return { box, shown };
+}
+
+describe("discovery", () => {
+  test("finds manifests by their exact extension, sorted, not in subfolders", async () => {
+    await using root = await prepare();
+    for (
+      const [file, name] of [["b.toml", "bb"], ["a.toml", "aa"], [".hidden.toml", "hidden"], [".toml", "none"], ["X.TOML", "upper"], [
+        "c.toml.bak",
+        "bak",
+      ], ["sub/d.toml", "sub"]] as const
+    ) {
+      await root.write(`ws/.stella/tools/${file}`, manifest(name));
+    }
+    const { candidates } = await loadManifests(folders(root), context(root));
+    expect(candidates.map((candidate) => candidate.kind === "tool" ? candidate.tool.name : candidate.reason)).toEqual([
+      "hidden",
+      "aa",
+      "bb",
+    ]);
+  });
+
+  test("follows links to manifests", async () => {
+    await using root = await prepare();
+    const target = await root.write("elsewhere/real", manifest("linked"));
+    await mkdir(root.at("ws/.stella/tools"), { recursive: true });
+    await symlink(target, root.at("ws/.stella/tools/link.toml"));
+    expect((await toolboxOf(root)).shown).toEqual(["linked offered ws/.stella/tools/link.toml"]);
+  });
+
+  test("lists what cannot be read and what is broken, and loads the rest", async () => {
+    await using root = await prepare();
+    await root.write("ws/.stella/tools/good.toml", manifest("good"));
+    await root.write("ws/.stella/tools/syntax.toml", "name = ");
+    await root.write("ws/.stella/tools/latin1.toml", Uint8Array.from([0x6e, 0xe9]));
+    await root.write("ws/.stella/tools/large.toml", "# ".padEnd(300_000, "x"));
+    await root.write("ws/.stella/tools/reserved.toml", manifest("bash"));
+    await mkdir(root.at("ws/.stella/tools/folder.toml"));
+    await symlink("nowhere", root.at("ws/.stella/tools/dangling.toml"));
+    const { box, shown } = await toolboxOf(root);
+    expect(shown).toEqual([
+      "bash broken ws/.stella/tools/reserved.toml",
+      "good offered ws/.stella/tools/good.toml",
+      "null broken ws/.stella/tools/dangling.toml",
+      "null broken ws/.stella/tools/folder.toml",
+      "null broken ws/.stella/tools/large.toml",
+      "null broken ws/.stella/tools/latin1.toml",
+      "null broken ws/.stella/tools/syntax.toml",
+    ]);
+    expect(box.notices.filter(({ level }) => level === "error").length).toBe(6);
+    expect(box.notices.find(({ text }) => text.includes("syntax.toml"))?.text).toContain("line 1");
+  });
+
+  test("of folders that are missing finds nothing and says nothing", async () => {
+    await using root = await prepare();
+    expect(await loadManifests(folders(root), context(root))).toEqual({ candidates: [], notices: [] });
+  });
+
+  test("lets the workspace win over the user, Orrery's folder over Stella's, and the first file of a folder", async () => {
+    await using root = await prepare();
+    for (
+      const path of ["ws/.stella/tools/x.toml", "ws/.stella/tools/y.toml", "ws/.orrery/tools/z.toml", "home/.config/stella/tools/x.toml"]
+    ) {
+      await root.write(path, manifest("same"));
+    }
+    const { box, shown } = await toolboxOf(root);
+    expect(shown).toEqual([
+      "same offered ws/.orrery/tools/z.toml",
+      "same shadowed ws/.stella/tools/x.toml",
+      "same shadowed ws/.stella/tools/y.toml",
+      "same shadowed home/.config/stella/tools/x.toml",
+    ]);
+    expect(box.listings[0]?.shadows?.map(({ path = "" }) => relative(root.path, path))).toEqual([
+      "ws/.stella/tools/x.toml",
+      "ws/.stella/tools/y.toml",
+      "home/.config/stella/tools/x.toml",
+    ]);
+  });
+
+  test("lets an inert or broken copy shadow nothing", async () => {
+    await using root = await prepare();
+    await root.write("ws/.stella/tools/x.toml", manifest("same"));
+    await root.write("ws/.orrery/tools/x.toml", 'name = "same"\n');
+    await root.write("home/.config/stella/tools/x.toml", manifest("same", "/bin/echo"));
+    expect((await toolboxOf(root, UNTRUSTED)).shown.sort()).toEqual([
+      "same broken ws/.orrery/tools/x.toml",
+      "same offered home/.config/stella/tools/x.toml",
+      "same untrusted ws/.stella/tools/x.toml",
+    ]);
+  });
+
+  test("keeps a user's tool inert if its program lies in an untrusted workspace, through links and PATH too", async () => {
+    await using root = await prepare();
+    await root.write("home/.config/stella/tools/direct.toml", manifest("direct"));
+    await root.write("home/.config/stella/tools/outside.toml", manifest("outside", "/bin/echo"));
+    await symlink(root.at("ws/scripts/run.sh"), root.at("home/linked.sh"));
+    await root.write("home/.config/stella/tools/linked.toml", manifest("linked", root.at("home/linked.sh")));
+    await root.write("home/.config/stella/tools/path.toml", manifest("path", "run.sh"));
+    const env = { PATH: `${root.at("ws/scripts")}:/bin` };
+    const { candidates } = await loadManifests(folders(root), { workspace: root.at("ws"), env, trust: UNTRUSTED });
+    const inert = candidates.flatMap((candidate) =>
+      candidate.kind === "tool" && candidate.untrusted !== undefined ? [candidate.tool.name] : []
+    );
+    expect(inert).toEqual(["direct", "linked", "path"]);
+  });
+
+  test("records the digest of the manifest's bytes, so that one changed byte shows", async () => {
+    await using root = await prepare();
+    const digest = async () => (await toolboxOf(root)).box.recorded()[0]?.digest;
+    await root.write("ws/.stella/tools/x.toml", manifest("xx"));
+    const before = await digest();
+    expect(before).toMatch(/^[0-9a-f]{64}$/);
+    await root.write("ws/.stella/tools/x.toml", manifest("xx") + "\n");
+    expect(await digest()).not.toBe(before);
+  });
+
+  test("starts nothing", async () => {
+    await using root = await prepare();
+    await root.write("ws/scripts/run.sh", `#!/bin/sh\ntouch ${root.at("canary")}\n`, 0o755);
+    await root.write("ws/.stella/tools/x.toml", manifest("xx"));
+    await loadManifests(folders(root), context(root));
+    await validateManifests(folders(root), context(root));
+    expect(existsSync(root.at("canary"))).toBe(false);
+  });
+});
+
+describe("validation", () => {
+  test("has nothing to say of a clean file", async () => {
+    await using root = await prepare();
+    await root.write("ws/.stella/tools/x.toml", manifest("xx"));
+    expect(await validateManifests(folders(root), context(root))).toEqual([{
+      path: root.at("ws/.stella/tools/x.toml"),
+      tool: "xx",
+      diagnostics: [],
+    }]);
+  });
+
+  test("warns the copy that loses, and tells the same folder from another", async () => {
+    await using root = await prepare();
+    await root.write("ws/.stella/tools/x.toml", manifest("same"));
+    await root.write("ws/.stella/tools/y.toml", manifest("same"));
+    await root.write("home/.config/stella/tools/x.toml", manifest("same"));
+    const files = await validateManifests(folders(root), context(root));
+    expect(files.map(({ diagnostics }) => diagnostics.map(({ severity, code, line }) => `${severity} ${code} ${line}`))).toEqual([
+      [],
+      ["warning duplicate_name 1"],
+      ["warning shadowed_name 1"],
+    ]);
+  });
+
+  test("warns of programs that could not be started here, at the command's line", async () => {
+    await using root = await prepare();
+    await root.write("ws/scripts/plain.sh", "#!/bin/sh\n", 0o644);
+    await root.write("ws/scripts/crlf.sh", "#!/bin/sh\r\n", 0o755);
+    await root.write("ws/scripts/lost.sh", "#!/nowhere/python\n", 0o755);
+    await root.write("ws/scripts/env.sh", "#!/usr/bin/env no-such-interpreter-here\n", 0o755);
+    await root.write("ws/rootrun", "#!/bin/sh\n", 0o755);
+    const expected: Record<string, string> = {
+      "scripts/missing.sh": "warning program_missing 3",
+      "scripts": "warning program_not_on_path 3",
+      "./scripts": "warning program_not_file 3",
+      "scripts/plain.sh": "warning program_not_executable 3",
+      "scripts/crlf.sh": "warning shebang_crlf 3",
+      "scripts/lost.sh": "warning interpreter_missing 3",
+      "scripts/env.sh": "warning interpreter_missing 3",
+      "no-such-program-here": "warning program_not_on_path 3",
+      "rootrun": "info bare_name_in_root 3",
+      "scripts/run.sh": "",
+      "sh": "",
+    };
+    for (const [index, command] of Object.keys(expected).entries()) {
+      await root.write(`ws/.stella/tools/${String(index).padStart(2, "0")}.toml`, manifest(`tool_${index}`, command));
+    }
+    const files = await validateManifests(folders(root), context(root));
+    const said = files.map(({ diagnostics }) => diagnostics.map(({ severity, code, line }) => `${severity} ${code} ${line}`).join());
+    expect(said).toEqual(Object.values(expected));
+  });
+
+  test("looks a bare name up on the PATH that the manifest gives the child", async () => {
+    await using root = await prepare();
+    await root.write("ws/.stella/tools/x.toml", `${manifest("xx", "run.sh")}\n[env]\nPATH = "${root.at("ws/scripts")}"\n`);
+    expect((await validateManifests(folders(root), context(root))).flatMap(({ diagnostics }) => diagnostics)).toEqual([]);
+  });
+});
