@@ -5,7 +5,7 @@ import { entriesOf } from "../session/transcript.ts";
 
 const FILE_TOOLS = new Set(["read_file", "write_file", "edit_file"]);
 
-/** By real path, what the newest result of a file tool said of it. */
+/** By path relative to the workspace, what the newest result of a file tool said of it. */
 export function knownFiles(state: SessionState): JsonObject {
   const files: Record<string, Json> = Object.create(null) as Record<string, Json>;
   for (const entry of entriesOf(state)) {

@@ -5,10 +5,10 @@ import type { Command } from "../session/command.ts";
 import type { Launch, Run } from "../session/launch.ts";
 import type { Outcome } from "../session/outcome.ts";
 import type { CallState } from "../session/state.ts";
-import type { Plan, ReadResult } from "../tools/tool.ts";
+import type { Plan } from "../tools/tool.ts";
 import { now } from "./ids.ts";
 import { programDigest } from "./program.ts";
-import { readRun } from "./read-run.ts";
+import { type CheckedResult, readRun } from "./read-run.ts";
 import type { Turn, TurnPorts, TurnSignals } from "./turn.ts";
 
 export async function authorizeCall(call: CallState, { ports }: Turn): Promise<void> {
@@ -97,7 +97,7 @@ function endUnstarted(call: CallState, ports: TurnPorts, problem: string): void 
   ports.recorder.mustRecord({ type: "end_call", at: now(), call: call.call, outcome, result: { is_error: true, text: problem }, duration_ms: 0 });
 }
 
-function toEnd(call: string, run: Run, { result, truncated }: ReadResult, plan: Extract<Plan, { kind: "launch" }>): Extract<Command, { type: "end_call" }> {
+function toEnd(call: string, run: Run, { result, truncated, changes }: CheckedResult, plan: Extract<Plan, { kind: "launch" }>): Extract<Command, { type: "end_call" }> {
   const withheld = plan.exports_withheld ?? [];
   return {
     type: "end_call",
@@ -107,6 +107,7 @@ function toEnd(call: string, run: Run, { result, truncated }: ReadResult, plan: 
     result,
     duration_ms: Math.round(run.duration_ms * 10) / 10,
     ...(truncated === undefined ? {} : { truncated }),
+    ...(changes.length === 0 ? {} : { changes }),
     ...(withheld.length === 0 ? {} : { exports_withheld: [...withheld] }),
     ...(run.reaped.length === 0 ? {} : { reaped: [...run.reaped] }),
   };

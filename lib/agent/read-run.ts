@@ -1,12 +1,17 @@
+import { parseChanges, type StateChange } from "../session/event.ts";
 import type { JsonInput } from "../session/json.ts";
 import type { Run } from "../session/launch.ts";
 import type { ReadResult, Tool } from "../tools/tool.ts";
 
-/** P2: a fault in a tool's own reading must not leave its call without an end. */
-export function readRun(tool: Tool, run: Run, input: JsonInput): ReadResult {
+export type CheckedResult = Omit<ReadResult, "changes"> & { readonly changes: readonly StateChange[] };
+
+/** P2: a fault in a tool's own reading, or in what its host proposed, must not leave the call without an end. */
+export function readRun(tool: Tool, run: Run, input: JsonInput): CheckedResult {
   try {
-    return tool.read(run, input);
+    const { changes = [], ...read } = tool.read(run, input);
+    return { ...read, changes: parseChanges(changes) };
   } catch (error) {
-    return { result: { is_error: true, text: `The result of "${tool.name}" could not be read: ${error instanceof Error ? error.message : String(error)}` } };
+    const text = `The result of "${tool.name}" could not be read: ${error instanceof Error ? error.message : String(error)}`;
+    return { result: { is_error: true, text }, changes: [] };
   }
 }

@@ -6,7 +6,9 @@ import type { Limits } from "../session/next.ts";
 import { type OfferedTool, SessionId } from "../session/event.ts";
 import type { Mode } from "../session/outcome.ts";
 import { fold, initialState, type SessionHeader, type SessionState } from "../session/state.ts";
+import type { JsonObject } from "../session/json.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
+import type { PlanState } from "../tools/tool.ts";
 import * as v from "valibot";
 import type { Approver } from "./approver.ts";
 import { Feed } from "./feed.ts";
@@ -126,9 +128,23 @@ function openDriver(ground: SessionGround, workshop: Workshop, model: Model, lea
     approver: ground.approver,
     limits: ground.limits,
     speculate: ground.speculate,
-    planContext: () => ({ workspace, env, state: { reads: knownFiles(recorder.state) } }),
+    planContext: () => ({ workspace, env, state: projections(recorder) }),
   };
   return { session: new Session(ports, lease), recorder };
+}
+
+function projections(recorder: Recorder): PlanState {
+  return {
+    get reads() {
+      return knownFiles(recorder.state);
+    },
+    get tasks() {
+      return recorder.state.tasks as JsonObject;
+    },
+    get scratch() {
+      return recorder.state.scratch;
+    },
+  };
 }
 
 /** The owner before us died: what it had running must be gone before the session goes on. */

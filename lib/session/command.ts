@@ -1,4 +1,4 @@
-import type { AllowedBy, DeniedBy, EventBody, RequestedCall } from "./event.ts";
+import type { AllowedBy, DeniedBy, EventBody, RequestedCall, StateChange } from "./event.ts";
 import type { JsonInput } from "./json.ts";
 import type { CallResult, Finish, Mode, ModelErrorKind, Outcome, TurnEnd, Usage } from "./outcome.ts";
 
@@ -37,7 +37,7 @@ export type Command =
   }
   | ({ readonly type: "start_call"; readonly at: string } & Omit<EventBody<"call_started">, "name">)
   | ({ readonly type: "record_spawn"; readonly at: string } & EventBody<"call_spawned">)
-  | ({ readonly type: "end_call"; readonly at: string } & EventBody<"call_ended">)
+  | ({ readonly type: "end_call"; readonly at: string; readonly changes?: readonly StateChange[] } & EventBody<"call_ended">)
   | { readonly type: "start_speculation"; readonly at: string; readonly speculation: string; readonly name: string; readonly input: JsonInput }
   | ({ readonly type: "record_speculation_spawn"; readonly at: string } & EventBody<"speculation_spawned">)
   | ({ readonly type: "end_speculation"; readonly at: string } & EventBody<"speculation_ended">)

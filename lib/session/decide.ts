@@ -184,8 +184,8 @@ function onCall(turn: Running, command: Extract<TurnCommand, CallCommand>): read
         return [{ type: "call_spawned", call: id, pid, pgid, start_time }];
       });
     case "end_call": {
-      const { at: _at, type: _type, ...body } = command;
-      return [{ type: "call_ended", ...body }];
+      const { at: _at, type: _type, changes = [], ...body } = command;
+      return [...changes, { type: "call_ended", ...body }];
     }
   }
 }

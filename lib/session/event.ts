@@ -141,6 +141,20 @@ export const bodies = {
   session_forked: v.object({ from: SessionId, from_seq: natural }),
 } as const;
 
+const StateChange = v.variant("type", [
+  v.object({ type: v.literal("task_changed"), ...bodies.task_changed.entries }),
+  v.object({ type: v.literal("state_changed"), ...bodies.state_changed.entries }),
+]);
+/** A change of the task board or the scratch state that a built-in proposes with its result. */
+export type StateChange = v.InferOutput<typeof StateChange>;
+
+/** What a tool host proposed. @throws {EventFormatError} */
+export function parseChanges(changes: readonly unknown[]): readonly StateChange[] {
+  const parsed = v.safeParse(v.array(StateChange), changes);
+  if (!parsed.success) throw new EventFormatError(`Cannot record proposed changes: ${firstIssue(parsed.issues)}`);
+  return parsed.output;
+}
+
 export type EventType = keyof typeof bodies;
 export type EventBody<T extends EventType> = v.InferOutput<(typeof bodies)[T]>;
 

@@ -38,8 +38,17 @@ export interface PlanContext {
   readonly workspace: string;
   /** What a child may inherit, secrets of the runtime already taken out. */
   readonly env: Readonly<Record<string, string>>;
-  /** The projection that built-ins read: task board, scratch, what was read. */
-  readonly state: JsonObject;
+  /** The projections that built-ins read. Each is made when it is asked for. */
+  readonly state: PlanState;
+}
+
+export interface PlanState {
+  /** By path relative to the workspace: what the session knows of a file. */
+  readonly reads: JsonObject;
+  /** By id: the task board. */
+  readonly tasks: JsonObject;
+  /** By key: the scratch state. */
+  readonly scratch: JsonObject;
 }
 
 export type Plan =

@@ -1,7 +1,7 @@
 /** What a built-in is made of, and the small words that all of them use. */
 import type { Json, JsonInput, JsonObject } from "../../session/json.ts";
 import type { HostContext, HostReply, ProcessLaunch } from "../../session/launch.ts";
-import type { PlanContext } from "../tool.ts";
+import type { PlanContext, PlanState } from "../tool.ts";
 
 export type BuiltinDefinition =
   | {
@@ -9,6 +9,8 @@ export type BuiltinDefinition =
     readonly kind: "host";
     readonly description: string;
     readonly input_schema: Readonly<Record<string, unknown>>;
+    /** The projections of the session that it reads, in `context.state`. */
+    readonly needs?: readonly (keyof PlanState)[];
     run(input: JsonObject, context: HostContext): Promise<HostReply>;
   }
   | {

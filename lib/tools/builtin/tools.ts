@@ -31,9 +31,10 @@ function toTool(row: CatalogRow, definition: BuiltinDefinition): Tool {
     plan: (input, context) => {
       if (definition.kind === "process") return { kind: "launch", launch: definition.plan(input, context) };
       const { workspace, env, state } = context;
+      const needed = Object.fromEntries((definition.needs ?? []).map((projection) => [projection, state[projection]]));
       return {
         kind: "launch",
-        launch: { kind: "host", tool: name, input: input.text, context: { workspace, env, state }, timeout_ms: HOST_TIMEOUT_MS },
+        launch: { kind: "host", tool: name, input: input.text, context: { workspace, env, state: needed }, timeout_ms: HOST_TIMEOUT_MS },
       };
     },
     read: (run) => definition.kind === "process" ? readProcess(name, run) : readReply(name, run),

@@ -20,6 +20,7 @@ export const writeFile: BuiltinDefinition = {
     required: ["path", "content"],
     additionalProperties: false,
   },
+  needs: ["reads"],
   run: write,
 };
 
