@@ -31,7 +31,9 @@ export function resolvePaths(env: Environment): Paths {
 function under(base: string | undefined, home: string | null, fallback: string): string {
   const given = nonEmpty(base);
   if (given !== null && given.startsWith("/")) return join(given, "orrery");
-  if (home === null) throw new ConfigError("Cannot tell where to keep sessions as there is no home directory: set ORRERY_HOME to a writable directory");
+  if (home === null) {
+    throw new ConfigError("Cannot tell where to keep sessions as there is no home directory: set ORRERY_HOME to a writable directory");
+  }
   return join(home, fallback, "orrery");
 }
 
@@ -63,7 +65,7 @@ export function findWorkspace(given: string | undefined, cwd: string, home: stri
   if (given !== undefined) return checkedFolder(resolve(cwd, given));
   const start = realpathSync(cwd);
   const realHome = home !== null && existsSync(home) ? realpathSync(home) : home;
-  for (let folder = start; ; folder = dirname(folder)) {
+  for (let folder = start;; folder = dirname(folder)) {
     const isForeignHome = folder === realHome && folder !== start;
     if (!isForeignHome && MARKERS.some((marker) => existsSync(join(folder, marker)))) return folder;
     if (dirname(folder) === folder) return start;

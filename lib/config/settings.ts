@@ -1,38 +1,127 @@
-/** The settings files. Unknown keys are kept out and named; a file that does not parse stops the start. */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import * as v from "valibot";
+/** The settings files: which there are, and what they say. A file with a fault stops the start, with every fault named. */
+import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+import { isAbsolute, join } from "node:path";
 import { ConfigError } from "./error.ts";
+import type { Layer } from "./layer.ts";
+import { parseNanocoderSettings } from "./nanocoder-settings.ts";
+import type { Environment, Paths } from "./paths.ts";
+import { type NearestName, type ParsedSettings, parseSettings } from "./settings-file.ts";
+import type { SettingsDiagnostic, SettingsOrigin } from "./settings-report.ts";
 
-const Settings = v.looseObject({
-  model: v.optional(v.string()),
-  base_url: v.optional(v.string()),
-});
-export type Settings = v.InferOutput<typeof Settings>;
+/** Where the organisation's settings are on every machine. */
+export const SYSTEM_SETTINGS = "/etc/orrery/settings.json";
 
-/** `<config>/settings.json`; empty if there is none. */
-export function readUserSettings(configDirectory: string): Settings {
-  return readSettings(join(configDirectory, "settings.json"));
+/** Nobody writes more by hand. */
+const MAX_BYTES = 1024 * 1024;
+
+export interface SettingsPlaces {
+  readonly paths: Pick<Paths, "config" | "home">;
+  readonly env: Environment;
+  /** Absolute. */
+  readonly workspace: string;
+  readonly platform: string;
 }
 
-function readSettings(path: string): Settings {
-  let text: string;
+interface SettingsPlace {
+  readonly path: string;
+  readonly scope: SettingsOrigin["scope"];
+  readonly dialect: SettingsOrigin["dialect"] | "nanocoder";
+  /** Somebody named this very file, so it must be there. */
+  readonly required?: boolean;
+}
+
+export interface ReadLayers {
+  readonly layers: readonly Layer[];
+  /** Warnings and hints. */
+  readonly diagnostics: readonly SettingsDiagnostic[];
+}
+
+/** @throws {ConfigError} that names every fault of every file. */
+export function readSettings(places: SettingsPlaces, nearest: NearestName): ReadLayers {
+  const read = settingsPlaces(places).map((place) => readPlace(place, nearest)).filter((parsed) => parsed !== null);
+  const diagnostics = read.flatMap((parsed) => parsed.diagnostics);
+  const errors = diagnostics.filter(({ severity }) => severity === "error");
+  if (errors.length > 0) throw new ConfigError(errors.map(describeSettingsDiagnostic).join("\n"));
+  return { layers: read.map(({ layer }) => layer), diagnostics };
+}
+
+/** `/path/settings.json:3:12: what is wrong` */
+export function describeSettingsDiagnostic({ path, line, column, message }: SettingsDiagnostic): string {
+  return `${path}:${line}:${column}: ${message}`;
+}
+
+/** Every place that settings are read from, the more specific of one scope first. */
+export function settingsPlaces({ paths, env, workspace, platform }: SettingsPlaces): readonly SettingsPlace[] {
+  const managed = env["ORRERY_MANAGED_SETTINGS"] ?? "";
+  if (managed !== "" && !isAbsolute(managed)) {
+    throw new ConfigError(`Cannot use ORRERY_MANAGED_SETTINGS=${JSON.stringify(managed)}: it must be an absolute path`);
+  }
+  const personal = nanocoderDirectory(env, paths.home, platform);
+  return [
+    { path: SYSTEM_SETTINGS, scope: "organisation", dialect: "orrery" },
+    ...(managed === "" || managed === SYSTEM_SETTINGS
+      ? []
+      : [{ path: managed, scope: "organisation", dialect: "orrery", required: true } as const]),
+    { path: join(paths.config, "settings.json"), scope: "user", dialect: "orrery" },
+    ...(personal === null ? [] : [{ path: join(personal, "agents.config.json"), scope: "user", dialect: "nanocoder" } as const]),
+    { path: join(workspace, ".orrery/settings.json"), scope: "project", dialect: "orrery" },
+    { path: join(workspace, ".stella/settings.json"), scope: "project", dialect: "stella" },
+    { path: join(workspace, "agents.config.json"), scope: "project", dialect: "nanocoder" },
+  ];
+}
+
+/** Nanocoder's own directory of one person. */
+function nanocoderDirectory(env: Environment, home: string | null, platform: string): string | null {
+  const given = env["NANOCODER_CONFIG_DIR"] ?? "";
+  if (given !== "") return given;
+  const xdg = env["XDG_CONFIG_HOME"] ?? "";
+  if (platform === "darwin") return home === null ? null : join(home, "Library/Preferences/nanocoder");
+  if (xdg !== "") return join(xdg, "nanocoder");
+  return home === null ? null : join(home, ".config/nanocoder");
+}
+
+function readPlace(place: SettingsPlace, nearest: NearestName): ParsedSettings | null {
+  const text = readText(place);
+  if (text === null) return null;
+  const { path, scope, dialect } = place;
+  if (dialect === "nanocoder") return parseNanocoderSettings(text, { path, scope: scope === "user" ? "user" : "project" });
+  return parseSettings(text, { path, scope, dialect }, nearest);
+}
+
+/** Null if there is no such file. Never waits: what is not a regular file (a FIFO in a cloned repository) is refused. */
+function readText({ path, required }: SettingsPlace): string | null {
+  let file: number;
   try {
-    text = readFileSync(path, "utf8");
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT" || (error as NodeJS.ErrnoException).code === "ENOTDIR") return {};
-    throw new ConfigError(`Cannot read settings "${path}": ${(error as Error).message}`, { cause: error });
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (required !== true && (code === "ENOENT" || code === "ENOTDIR")) return null;
+    throw new ConfigError(`Cannot read settings "${path}": ${message}`, { cause: error });
   }
-  let value: unknown;
   try {
-    value = JSON.parse(text);
+    const stat = fstatSync(file);
+    if (!stat.isFile()) throw new ConfigError(`Cannot read settings "${path}" as it is not a regular file`);
+    if (stat.size > MAX_BYTES) throw new ConfigError(`Cannot read settings "${path}" as it is larger than ${MAX_BYTES} bytes`);
+    return decode(readFileSync(file), path);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function decode(bytes: Uint8Array, path: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {
-    throw new ConfigError(`Cannot use settings "${path}" as they are not JSON: ${(error as Error).message}`, { cause: error });
+    throw new ConfigError(`Cannot read settings "${path}" as it is not UTF-8`, { cause: error });
   }
-  const parsed = v.safeParse(Settings, value);
-  if (!parsed.success) {
-    const issue = parsed.issues[0];
-    throw new ConfigError(`Cannot use settings "${path}": ${v.getDotPath(issue) ?? "the file"}: ${issue.message}`);
-  }
-  return parsed.output;
+}
+
+/** `model` and `base_url` of `<config>/settings.json`; empty if there is none. */
+export function readUserSettings(configDirectory: string): { readonly model?: string | undefined; readonly base_url?: string | undefined } {
+  const path = join(configDirectory, "settings.json");
+  const parsed = readPlace({ path, scope: "user", dialect: "orrery" }, () => null);
+  const errors = (parsed?.diagnostics ?? []).filter(({ severity }) => severity === "error");
+  if (errors.length > 0) throw new ConfigError(`Cannot use settings: ${errors.map(describeSettingsDiagnostic).join("\n")}`);
+  const { model, base_url } = parsed?.layer.plain ?? {};
+  return { ...(model === undefined ? {} : { model: model.value }), ...(base_url === undefined ? {} : { base_url: base_url.value }) };
 }

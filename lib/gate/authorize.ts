@@ -1,5 +1,5 @@
 /**
- * The one gate. Every execution, from every surface, asks here first.
+ * The one gate's first questions: is there such a tool, is this an input for it, does the mode let it run.
  *
  * G1  No verdict means no: whatever goes wrong in here denies the call, with the reason.
  * G2  What is allowed is the input in the verdict, byte for byte.
@@ -14,44 +14,49 @@ import { leaveOf, type Policy } from "./mode.ts";
 
 export type Verdict =
   | { readonly kind: "allowed"; readonly input: JsonInput; readonly by: AllowedBy }
-  | { readonly kind: "denied"; readonly by: DeniedBy; readonly reason: string }
+  | Denied
   | { readonly kind: "ask"; readonly input: JsonInput; readonly input_digest: string; readonly reason: string };
+
+export interface Denied {
+  readonly kind: "denied";
+  readonly by: DeniedBy;
+  readonly reason: string;
+}
+
+/** One way in which an input does not fit. */
+interface Violation {
+  readonly pointer: string;
+  readonly message: string;
+}
 
 /** What the gate needs to know of a tool. */
 export interface GatedTool {
   readonly name: string;
   readonly read_only: boolean;
   readonly approval: Policy;
-  check(input: JsonInput): readonly { readonly pointer: string; readonly message: string }[];
+  check(input: JsonInput): readonly Violation[];
 }
 
-export interface GateRequest {
+export interface GateRequest<T extends GatedTool = GatedTool> {
   readonly name: string;
   /** As the model wrote it. */
   readonly arguments: string;
   readonly mode: Mode;
-  readonly tools: GatedTools;
+  readonly tools: GatedTools<T>;
 }
 
 /** Where the gate looks tools up. `find` gives only tools that may be offered. */
-export interface GatedTools {
-  find(name: string): GatedTool | undefined;
+export interface GatedTools<T extends GatedTool = GatedTool> {
+  find(name: string): T | undefined;
   /** Known names near a wrong one, best first. */
   closest(name: string): readonly string[];
-  /** Why a known tool may not be called: not trusted, broken. */
+  /** Why a known tool may not be called: switched off, not trusted, broken. */
   whyNot(name: string): { readonly by: DeniedBy; readonly reason: string } | undefined;
 }
 
 export function authorize(request: GateRequest): Verdict {
-  const tool = request.tools.find(request.name);
-  if (tool === undefined) return unknownTool(request);
-  const parsed = parseArguments(request.arguments);
-  if (parsed.kind === "malformed") {
-    return denied("malformed", `${parsed.message}. "${tool.name}" was not run; call it again with one JSON object.`);
-  }
-  const violations = tool.check(parsed.input);
-  if (violations.length > 0) return denied("schema", describeViolations(tool.name, violations));
-  return byMode(tool, parsed.input, request.mode);
+  const admitted = admit(request);
+  return admitted.kind === "denied" ? admitted : byMode(admitted.tool, admitted.input, request.mode);
 }
 
 /** The digest a person's answer is bound to. */
@@ -59,20 +64,46 @@ export function inputDigest(input: JsonInput): string {
   return sha256(input.text);
 }
 
-function unknownTool(request: GateRequest): Verdict {
-  const known = request.tools.whyNot(request.name);
-  if (known !== undefined) return denied(known.by, known.reason);
-  const near = request.tools.closest(request.name);
-  const hint = near.length === 0 ? "" : ` Did you mean ${near.map((name) => `"${name}"`).join(" or ")}?`;
-  return denied("unknown_tool", `There is no tool named "${request.name.slice(0, 200).toWellFormed()}".${hint}`);
+export type Admitted<T extends GatedTool> = { readonly kind: "admitted"; readonly tool: T; readonly input: JsonInput };
+
+/** A tool that may be offered, and an input that fits it. `onStage` is told what is asked next. */
+export function admit<T extends GatedTool>(
+  request: GateRequest<T>,
+  onStage: (by: DeniedBy) => void = () => undefined,
+): Admitted<T> | Denied {
+  const tool = request.tools.find(request.name);
+  if (tool === undefined) return unknownTool(request);
+  onStage("malformed");
+  const parsed = parseArguments(request.arguments);
+  if (parsed.kind === "malformed") {
+    return refuse("malformed", `${parsed.message}. "${tool.name}" was not run; call it again with one JSON object.`);
+  }
+  onStage("schema");
+  const violations = tool.check(parsed.input);
+  if (violations.length === 0) return { kind: "admitted", tool, input: parsed.input };
+  return refuse("schema", describeViolations(`The input does not fit the schema of "${tool.name}", which was not run:`, violations));
+}
+
+export function refuse(by: DeniedBy, reason: string): Denied {
+  return { kind: "denied", by, reason };
 }
 
 const SHOWN_VIOLATIONS = 20;
 
-function describeViolations(tool: string, violations: readonly { readonly pointer: string; readonly message: string }[]): string {
-  const shown = violations.slice(0, SHOWN_VIOLATIONS).map(({ pointer, message }) => `- ${pointer === "" ? "(input)" : pointer}: ${message}`);
+export function describeViolations(title: string, violations: readonly Violation[]): string {
+  const shown = violations.slice(0, SHOWN_VIOLATIONS).map(({ pointer, message }) =>
+    `- ${pointer === "" ? "(input)" : pointer}: ${message}`
+  );
   const rest = violations.length > SHOWN_VIOLATIONS ? [`- and ${violations.length - SHOWN_VIOLATIONS} more`] : [];
-  return [`The input does not fit the schema of "${tool}", which was not run:`, ...shown, ...rest].join("\n");
+  return [title, ...shown, ...rest].join("\n");
+}
+
+function unknownTool(request: GateRequest): Denied {
+  const known = request.tools.whyNot(request.name);
+  if (known !== undefined) return refuse(known.by, known.reason);
+  const near = request.tools.closest(request.name);
+  const hint = near.length === 0 ? "" : ` Did you mean ${near.map((name) => `"${name}"`).join(" or ")}?`;
+  return refuse("unknown_tool", `There is no tool named "${request.name.slice(0, 200).toWellFormed()}".${hint}`);
 }
 
 function byMode(tool: GatedTool, input: JsonInput, mode: Mode): Verdict {
@@ -82,10 +113,6 @@ function byMode(tool: GatedTool, input: JsonInput, mode: Mode): Verdict {
     case "ask":
       return { kind: "ask", input, input_digest: inputDigest(input), reason: `"${tool.name}" needs approval in mode ${mode}` };
     case "refuse":
-      return denied("mode", `"${tool.name}" is not available in mode ${mode}.`);
+      return refuse("mode", `"${tool.name}" is not available in mode ${mode}.`);
   }
-}
-
-function denied(by: DeniedBy, reason: string): Verdict {
-  return { kind: "denied", by, reason };
 }

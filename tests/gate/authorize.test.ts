@@ -14,13 +14,20 @@ function ask(tool: GatedTool | undefined, text: string, mode: Mode = "normal", n
 
 describe("authorize()", () => {
   test("allows the canonical input of what was asked", () => {
-    expect(ask(toolOf("never", true), '{ "b":1.0, "a":2 }')).toEqual({ kind: "allowed", by: "policy", input: { value: { a: 2, b: 1 }, text: '{"a":2,"b":1.0}' } });
+    expect(ask(toolOf("never", true), '{ "b":1.0, "a":2 }')).toEqual({
+      kind: "allowed",
+      by: "policy",
+      input: { value: { a: 2, b: 1 }, text: '{"a":2,"b":1.0}' },
+    });
   });
 
   test("tells an unknown tool from bad JSON from a bad input", () => {
     expect(ask(undefined, "{", "normal", "lok")).toMatchObject({ kind: "denied", by: "unknown_tool" });
     expect(ask(toolOf("never", true), "{")).toMatchObject({ kind: "denied", by: "malformed" });
-    expect(ask(toolOf("never", true, [{ pointer: "/a", message: "must be a string" }]), "{}")).toMatchObject({ kind: "denied", by: "schema" });
+    expect(ask(toolOf("never", true, [{ pointer: "/a", message: "must be a string" }]), "{}")).toMatchObject({
+      kind: "denied",
+      by: "schema",
+    });
   });
 
   test("names a near tool and every violation", () => {
@@ -40,7 +47,9 @@ describe("authorize()", () => {
 describe("leaveOf()", () => {
   test("pins the matrix of approval and mode", () => {
     const modes: readonly Mode[] = ["normal", "auto-accept", "architect", "yolo", "plan", "headless"];
-    const table = modes.map((mode) => [mode, ...(["never", "destructive", "always"] as const).map((policy) => leaveOf(mode, policy, policy === "never"))]);
+    const table = modes.map((
+      mode,
+    ) => [mode, ...(["never", "destructive", "always"] as const).map((policy) => leaveOf(mode, policy, policy === "never"))]);
     expect(table).toEqual([
       ["normal", "run", "ask", "ask"],
       ["auto-accept", "run", "run", "ask"],

@@ -26,7 +26,7 @@ describe("matchesWildcard()", () => {
   }
 
   test("agrees with an anchored regular expression", () => {
-    const word = fc.string({ unit: fc.constantFrom("a", "b", "*", ".", "(") , maxLength: 8 });
+    const word = fc.string({ unit: fc.constantFrom("a", "b", "*", ".", "("), maxLength: 8 });
     const text = fc.string({ unit: fc.constantFrom("a", "b", ".", "(", "*"), maxLength: 8 });
     fc.assert(
       fc.property(word, text, (pattern, name) => {

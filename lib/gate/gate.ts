@@ -1,0 +1,118 @@
+/**
+ * The one gate (P6), with everything that may stand in the way of a call. Asked in this order:
+ *
+ *   1. Is there such a tool, and may it be offered?       unknown_tool, switch, trust
+ *   2. Are the arguments one JSON object that fits?       malformed, schema
+ *   3. Is there a guard for it that may not run?          trust
+ *   4. Does the mode rule it out?                         mode
+ *   5. What do the hooks in front of it say?              hook, and schema again for what they changed
+ *   6. Must a person agree: by a hook's wish, or by the mode unless the tool is always allowed?
+ *
+ * G4  No hook runs for a call that is refused without it, and every call that can run has passed all of its hooks.
+ * G5  A hook can refuse and ask for approval, and nothing that it says lifts a refusal or an approval: its `allow` only
+ *     means that it does not object.
+ * G6  A wish of a hook for approval counts in every mode and for tools that are always allowed.
+ */
+import type { DeniedBy } from "../session/event.ts";
+import type { Mode } from "../session/outcome.ts";
+import { admit, describeViolations, type GatedTool, type GateRequest, inputDigest, refuse, type Verdict } from "./authorize.ts";
+import type { HookNotice, InertHook } from "./hook.ts";
+import type { BeforeCall, Hooks } from "./hooks.ts";
+import { leaveOf } from "./mode.ts";
+
+/** A tool under the name that rules are written for, where that differs from the name that a model knows. */
+export interface RuledTool extends GatedTool {
+  /** For an MCP tool `mcp__server__tool` with the server's and the tool's own names. */
+  readonly rule_name?: string;
+  /** Another tool has the same rule name: a grant by name is then no grant. */
+  readonly rule_ambiguous?: boolean;
+}
+
+export interface GateRules {
+  readonly hooks: Hooks;
+  /** Rule names of tools that need no prompt. */
+  readonly always_allow: ReadonlySet<string>;
+}
+
+export interface Judgement {
+  readonly verdict: Verdict;
+  readonly notices: readonly HookNotice[];
+}
+
+export interface Gate {
+  /** Never rejects: whatever goes wrong in here is a refusal. */
+  authorize(request: GateRequest<RuledTool>, signal: AbortSignal): Promise<Judgement>;
+  /** Whether hooks have a say in calls of this tool, which must then never run early. */
+  covers(tool: RuledTool): boolean;
+}
+
+export function createGate({ hooks, always_allow }: GateRules): Gate {
+  return {
+    covers: (tool) => hooks.covers(ruleName(tool)),
+    async authorize(request, signal) {
+      const stage: Stage = { by: "unknown_tool" };
+      try {
+        return await judge(request, { hooks, always_allow }, stage, signal);
+      } catch (error) {
+        const problem = error instanceof Error ? error.message : String(error);
+        return { verdict: refuse(stage.by, `This call could not be checked, so it was not run: ${problem}`), notices: [] };
+      }
+    },
+  };
+}
+
+/** What is being asked, in case the asking itself fails. */
+interface Stage {
+  by: DeniedBy;
+}
+
+async function judge(
+  request: GateRequest<RuledTool>,
+  { hooks, always_allow }: GateRules,
+  stage: Stage,
+  signal: AbortSignal,
+): Promise<Judgement> {
+  const admitted = admit(request, (by) => {
+    stage.by = by;
+  });
+  if (admitted.kind === "denied") return { verdict: admitted, notices: [] };
+  const { tool, input } = admitted;
+  const name = ruleName(tool);
+  stage.by = "trust";
+  const guard = hooks.silencedGuard(name);
+  if (guard !== undefined) return { verdict: refuse("trust", silenced(tool.name, guard)), notices: [] };
+  stage.by = "mode";
+  const leave = leaveOf(request.mode, tool.approval, tool.read_only);
+  if (leave === "refuse") return { verdict: refuse("mode", `"${tool.name}" is not available in mode ${request.mode}.`), notices: [] };
+  stage.by = "hook";
+  const passed = await hooks.beforeCall({ name, input, read_only: tool.read_only }, signal);
+  if (passed.kind === "refused") return { verdict: refuse("hook", passed.reason), notices: [] };
+  stage.by = "schema";
+  const mustAsk = leave === "ask" && !(always_allow.has(name) && tool.rule_ambiguous !== true);
+  return { verdict: afterHooks(tool, passed, mustAsk ? request.mode : null, leave === "ask"), notices: passed.notices };
+}
+
+/** `asking`: the mode that wants a person's approval, if it does; `excused`: it would, were the tool not always allowed. */
+function afterHooks(tool: RuledTool, { input, changed, wanted_approval }: Passed, asking: Mode | null, excused: boolean): Verdict {
+  const violations = changed ? tool.check(input) : [];
+  if (violations.length > 0) {
+    return refuse(
+      "schema",
+      describeViolations(`A hook changed the input of "${tool.name}" to one that does not fit its schema. It was not run:`, violations),
+    );
+  }
+  const reason = wanted_approval ?? (asking === null ? null : `"${tool.name}" needs approval in mode ${asking}`);
+  if (reason !== null) return { kind: "ask", input, input_digest: inputDigest(input), reason };
+  const byRule = excused ? "always_allow" : tool.approval === "never" ? "policy" : "mode";
+  return { kind: "allowed", input, by: changed ? "hook" : byRule };
+}
+
+type Passed = Extract<BeforeCall, { kind: "passed" }>;
+
+function ruleName(tool: RuledTool): string {
+  return tool.rule_name ?? tool.name;
+}
+
+function silenced(tool: string, { hook, reason }: InertHook): string {
+  return `"${tool}" was not run: it is guarded by the hook ${hook.where}, which may not run here (${reason}).`;
+}

@@ -1,0 +1,80 @@
+/** What a hook is, and which tools it is for. */
+import { existsSync } from "node:fs";
+import { basename } from "node:path";
+import type { ProcessLaunch, Run } from "../session/launch.ts";
+import { matchesWildcard } from "../session/wildcard.ts";
+
+/** Who wrote a hook, least powerful last. */
+export type HookScope = "organisation" | "user" | "project";
+
+export interface Hook {
+  readonly event: "SessionStart" | "PreToolUse" | "PostToolUse" | "Stop";
+  /** A pattern for the whole name of a tool, in which only `*` is special. Null: every tool. */
+  readonly matcher: string | null;
+  readonly command: string;
+  readonly timeout_ms: number;
+  readonly scope: HookScope;
+  /** For people: which key of which file. */
+  readonly where: string;
+}
+
+/** A hook that may not run, and why. */
+export interface InertHook {
+  readonly hook: Hook;
+  readonly reason: string;
+}
+
+/** Runs one hook under the one supervisor, so that nothing of it outlives it. Settles once; never waits for less than its process tree. */
+export type HookRunner = (launch: ProcessLaunch, signal: AbortSignal) => Promise<Run>;
+
+/** How hooks are started. */
+export interface HookContext {
+  readonly workspace: string;
+  /** The environment of tools: the runtime's secrets are not in it. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Absolute: `hookShell()`. */
+  readonly shell: string;
+}
+
+/** Something that a person should be told, as a `notice` event. */
+export interface HookNotice {
+  readonly code: "hook_failed" | "hook_ignored" | "hook_changed_input";
+  readonly text: string;
+}
+
+/** More than any decision needs; what is over is cut and said. */
+const CAPTURE_BYTES = 8 * 1024 * 1024;
+
+export function coversTool(hook: Hook, tool: string): boolean {
+  return hook.matcher === null || matchesWildcard(hook.matcher, tool);
+}
+
+/** Hooks whose matcher fits no known tool: most likely a mistake, and a guard that guards nothing. */
+export function unmatchedHooks(hooks: readonly Hook[], tools: readonly string[]): readonly Hook[] {
+  return hooks.filter((hook) => isForTools(hook) && !tools.some((tool) => coversTool(hook, tool)));
+}
+
+export function isForTools({ event }: Hook): boolean {
+  return event === "PreToolUse" || event === "PostToolUse";
+}
+
+export function hookShell(): string {
+  return existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh";
+}
+
+/**
+ * No profile is read: neither a login nor an interactive shell, and no file that the environment names. Bash takes a
+ * standard input that is a socket for a remote login and then reads `.bashrc` even for `-c`, unless it is told not to.
+ */
+export function launchOf(hook: Hook, payload: string, { workspace, env, shell }: HookContext): ProcessLaunch {
+  const { BASH_ENV: _bash, ENV: _sh, ...rest } = env;
+  return {
+    kind: "process",
+    argv: [shell, ...(basename(shell) === "bash" ? ["--noprofile", "--norc"] : []), "-c", hook.command],
+    cwd: workspace,
+    env: rest,
+    stdin: payload,
+    timeout_ms: hook.timeout_ms,
+    cap_bytes: CAPTURE_BYTES,
+  };
+}

@@ -1,0 +1,89 @@
+/**
+ * Does a command run something that lies in the workspace? A tool or hook of the user's whose program is part of a
+ * cloned repository would run that repository's code. What a command names only while it runs (a variable, `eval`)
+ * cannot be seen from here.
+ */
+import { realpathSync, statSync } from "node:fs";
+import { basename, delimiter, isAbsolute, join, relative, resolve } from "node:path";
+
+/** Programs that run another program, or a file, that their arguments name. */
+const RUNNERS =
+  /^(?:(?:ba|da|k|z|a)?sh|env|exec|command|nohup|nice|time|timeout|setsid|stdbuf|xargs|sudo|node|bun|bunx|deno|tsx|npx|python[\d.]*|ruby|perl|php|lua|source|\.)$/;
+
+export interface ProgramContext {
+  /** Absolute, without symlinks. What commands are started in. */
+  readonly workspace: string;
+  /** The PATH of the child. */
+  readonly path: string;
+}
+
+/** The first word of an argument vector that names a program in the workspace, or null. */
+export function workspaceProgram(argv: readonly string[], context: ProgramContext): string | null {
+  const [first, ...rest] = argv;
+  if (first === undefined) return null;
+  if (liesInWorkspace(first, context)) return first;
+  if (!RUNNERS.test(basename(first))) return null;
+  for (const [index, word] of rest.entries()) {
+    if (/^-\w*c$/.test(word)) return workspaceProgramOf(rest[index + 1] ?? "", context);
+    if (isFlagOrSetting(word)) continue;
+    // `timeout 5 ./x`, `nice -n 5 ./x`: a number is the runner's own; what runs comes behind it.
+    if (/^[\d.]+[smhd]?$/.test(word) || word === "run") continue;
+    return isAbsolute(word) || !RUNNERS.test(basename(word)) ? programOrFile(word, context) : workspaceProgram(rest.slice(index), context);
+  }
+  return null;
+}
+
+/** The same for a command of a shell: every word in the place of a command is looked at. */
+export function workspaceProgramOf(command: string, context: ProgramContext): string | null {
+  for (const part of command.split(/[;&|()\n`{}]|\$\(/)) {
+    const words = part.trim().split(/\s+/).map((word) => word.replaceAll(/["'\\]/g, "")).filter((word) => word !== "");
+    const start = words.findIndex((word) => !/^(?:\w+=.*|!|if|then|else|elif|while|until|do)$/.test(word));
+    const found = start === -1 ? null : workspaceProgram(words.slice(start), context);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function isFlagOrSetting(word: string): boolean {
+  return word.startsWith("-") || /^\w+=/.test(word);
+}
+
+/** What a runner is given: a file as seen from the workspace, or a program on the PATH. */
+function programOrFile(word: string, context: ProgramContext): string | null {
+  if (liesInWorkspace(word, context)) return word;
+  return !word.includes("/") && isFile(join(context.workspace, word)) ? word : null;
+}
+
+function liesInWorkspace(word: string, { workspace, path }: ProgramContext): boolean {
+  if (word.includes("/")) return isInside(resolve(workspace, word), workspace);
+  const found = path.split(delimiter).map((folder) => resolve(workspace, folder, word)).find(isFile);
+  return found !== undefined && isInside(found, workspace);
+}
+
+/** By name or behind links: both can be changed from within the workspace. */
+function isInside(path: string, workspace: string): boolean {
+  return lies(path, workspace) || lies(realPath(path), workspace);
+}
+
+function lies(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return !(way === ".." || way.startsWith("../") || isAbsolute(way));
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    // It does not exist, or cannot be followed: its name is all there is to go by.
+    return path;
+  }
+}
+
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile();
+  } catch {
+    // Not there, or not for us to see: then it is not what would be run.
+    return false;
+  }
+}
