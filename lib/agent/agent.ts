@@ -2,7 +2,6 @@
 import process from "node:process";
 
 import { findWorkspace, type Paths, resolvePaths } from "../config/paths.ts";
-import { readUserSettings } from "../config/settings.ts";
 import type { Journal, LogRow, SessionSummary } from "../journal/journal.ts";
 import { createMemoryJournal } from "../journal/memory.ts";
 import { openSqliteJournal } from "../journal/sqlite.ts";
@@ -10,15 +9,14 @@ import type { Model } from "../model/model.ts";
 import { createModel, defaultModelName } from "../model/providers.ts";
 import { ownIdentity } from "../platform/identity.ts";
 import { VERSION } from "../platform/version.ts";
-import { DEFAULT_LIMITS } from "../session/next.ts";
 import type { SessionHeader } from "../session/state.ts";
 import { createSupervisor } from "../supervisor/supervisor.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
 import { newRuntimeId } from "./ids.ts";
-import { type AgentOptions, toLimits } from "./options.ts";
+import type { AgentOptions } from "./options.ts";
 import type { Session } from "./session.ts";
 import { createSession, openSession, readLog, type SessionGround, type SessionNeeds } from "./sessions.ts";
-import { isTrustedByEnvironment, openWorkshop, type Workshop } from "./workshop.ts";
+import { openWorkshop, type Workshop } from "./workshop.ts";
 
 /** A runtime. Nothing is opened before it is needed; `close` ends every call, session and process of it. */
 export interface Agent {
@@ -68,11 +66,13 @@ class Runtime implements Agent {
   }
 
   async create(options: { readonly title?: string } = {}): Promise<Session> {
-    const [model, workshop] = await Promise.all([this.#model(this.#modelName(), this.#baseUrl()), this.#workshop(this.workspace)]);
-    const base_url = this.#baseUrl();
+    const workshop = await this.#workshop(this.workspace);
+    const { plain } = workshop.policy.configuration;
+    const base_url = this.#options.baseUrl ?? (this.#options.model === undefined ? plain.base_url?.value : undefined);
+    const model = await this.#model(plain.model?.value ?? defaultModelName(this.#env), base_url);
     return this.#keep(await createSession(this.#open(), workshop, model, {
       system: this.#options.system ?? DEFAULT_SYSTEM,
-      mode: this.#options.mode ?? "auto-accept",
+      mode: plain.mode?.value ?? "auto-accept",
       ...(options.title === undefined ? {} : { title: options.title }),
       ...(base_url === undefined ? {} : { base_url }),
     }));
@@ -120,14 +120,6 @@ class Runtime implements Agent {
     };
   }
 
-  #modelName(): string {
-    return this.#options.model ?? readUserSettings(this.#paths.config).model ?? defaultModelName(this.#env);
-  }
-
-  #baseUrl(): string | undefined {
-    return this.#options.baseUrl ?? (this.#options.model === undefined ? readUserSettings(this.#paths.config).base_url : undefined);
-  }
-
   #model(name: string, baseUrl: string | undefined): Promise<Model> {
     return createModel({ name, env: this.#env, ...(baseUrl === undefined ? {} : { baseUrl }) });
   }
@@ -135,8 +127,15 @@ class Runtime implements Agent {
   #workshop(workspace: string): Promise<Workshop> {
     const known = this.#workshops.get(workspace);
     if (known !== undefined) return known;
-    const trusted = isTrustedByEnvironment(this.#env) || (this.#options.trustWorkspace === true && workspace === this.workspace);
-    const opened = openWorkshop({ workspace, paths: this.#paths, env: this.#env, trusted });
+    const { model, baseUrl, mode, maxSteps, speculation, trustWorkspace } = this.#options;
+    const opened = openWorkshop({
+      workspace,
+      paths: this.#paths,
+      env: this.#env,
+      platform: process.platform,
+      trustFlag: trustWorkspace === true && workspace === this.workspace,
+      flags: { model, base_url: baseUrl, mode, "limits.max_steps": maxSteps, speculation: speculation === false ? "off" : undefined },
+    });
     this.#workshops.set(workspace, opened);
     return opened;
   }
@@ -153,8 +152,6 @@ class Runtime implements Agent {
       owner: { runtime: id, ...ownIdentity() },
       supervisor: createSupervisor({ runtime: id }),
       approver: this.#options.approver ?? null,
-      limits: toLimits(this.#options, DEFAULT_LIMITS),
-      speculate: this.#options.speculation ?? true,
       runtime: `orrery/${VERSION}`,
       notify,
     };

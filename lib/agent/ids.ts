@@ -22,3 +22,8 @@ export function newRuntimeId(): string {
 export function newSpeculationId(): string {
   return `spec_${uuidv7()}`;
 }
+
+/** Names a hook's process for the supervisor. */
+export function newHookId(): string {
+  return `hook_${uuidv7()}`;
+}

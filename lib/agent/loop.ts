@@ -6,6 +6,7 @@
  * L3  A failed append ends every running call and then the turn, by throwing.
  */
 import { type Effect, next } from "../session/next.ts";
+import { lastText } from "../session/transcript.ts";
 import { askModel } from "./ask-model.ts";
 import { now } from "./ids.ts";
 import { answerCall, authorizeCall, settleLostCall, startCall } from "./perform-call.ts";
@@ -22,7 +23,7 @@ export async function runTurn(ports: TurnPorts, signals: TurnSignals, notes: Tur
   try {
     for (;;) {
       const stopping = signals.stop.aborted || signals.now.aborted;
-      if (!stopping) for (const effect of next(ports.recorder.state, ports.limits)) start(effect, flight, turn);
+      if (!stopping) startAll(next(ports.recorder.state, ports.limits), flight, turn);
       if (flight.size === 0) break;
       await Promise.race([flight.anyDone(), ports.recorder.broken]);
     }
@@ -34,6 +35,14 @@ export async function runTurn(ports: TurnPorts, signals: TurnSignals, notes: Tur
     await flight.allDone();
     await speculator.close("cancelled");
     throw error;
+  }
+}
+
+/** A step does not end before everything that belongs to it has: a hook may still be told of its last call. */
+function startAll(effects: readonly Effect[], flight: Flight, turn: Turn): void {
+  for (const effect of effects) {
+    const ends = effect.kind === "begin_step" || effect.kind === "end_turn";
+    if (!ends || flight.size === 0) start(effect, flight, turn);
   }
 }
 
@@ -56,10 +65,23 @@ function start(effect: Effect, flight: Flight, turn: Turn): void {
 }
 
 /** From one step to the next, or to the end. What ran early and was not asked for is gone before. */
-async function goOn(effect: Extract<Effect, { kind: "begin_step" | "end_turn" }>, { ports, speculator }: Turn): Promise<void> {
+async function goOn(effect: Extract<Effect, { kind: "begin_step" | "end_turn" }>, turn: Turn): Promise<void> {
+  const { ports, speculator } = turn;
   await speculator.close("not_asked");
+  if (effect.kind === "end_turn" && effect.reason === "completed" && await holdOpen(turn)) return;
   if (effect.kind === "begin_step") ports.recorder.mustRecord({ type: "begin_step", at: now() });
   else ports.recorder.mustRecord({ type: "end_turn", at: now(), reason: effect.reason, ...(effect.detail === undefined ? {} : { detail: effect.detail }) });
+}
+
+/** Whether a stop hook wants the turn to go on. */
+async function holdOpen({ ports, notes, signals }: Turn): Promise<boolean> {
+  const { recorder } = ports;
+  const abort = AbortSignal.any([signals.stop, signals.now]);
+  const { text, notices } = await ports.hooks.atStop(lastText(recorder.state), ++notes.consultations, abort);
+  for (const notice of notices) recorder.mustRecord({ type: "note", at: now(), level: "warning", ...notice });
+  if (abort.aborted) return true;
+  if (text !== null) recorder.mustRecord({ type: "hold_turn", at: now(), text });
+  return text !== null;
 }
 
 function stopTurn(ports: TurnPorts, signals: TurnSignals): void {

@@ -1,5 +1,4 @@
 import type { Environment } from "../config/paths.ts";
-import type { Limits } from "../session/next.ts";
 import type { Mode } from "../session/outcome.ts";
 import type { Approver } from "./approver.ts";
 
@@ -32,8 +31,4 @@ export interface AgentNotice {
   readonly level: "info" | "warning" | "error";
   readonly code: string;
   readonly text: string;
-}
-
-export function toLimits(options: AgentOptions, defaults: Limits): Limits {
-  return options.maxSteps === undefined ? defaults : { ...defaults, max_steps: options.maxSteps };
 }

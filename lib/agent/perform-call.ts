@@ -1,6 +1,6 @@
 /** The life of one call after the model asked for it: authorize, perhaps ask a person, start, record the end. */
-import { authorize, inputDigest } from "../gate/authorize.ts";
-import { parseArguments } from "../session/arguments.ts";
+import { inputDigest } from "../gate/authorize.ts";
+import type { HookNotice } from "../gate/hook.ts";
 import type { Command } from "../session/command.ts";
 import type { Launch, Run } from "../session/launch.ts";
 import type { Outcome } from "../session/outcome.ts";
@@ -11,41 +11,46 @@ import { programDigest } from "./program.ts";
 import { type CheckedResult, readRun } from "./read-run.ts";
 import type { Turn, TurnPorts, TurnSignals } from "./turn.ts";
 
-export async function authorizeCall(call: CallState, { ports }: Turn): Promise<void> {
-  const mode = ports.recorder.state.header?.mode ?? "normal";
-  const verdict = authorize({ name: call.name, arguments: call.arguments, mode, tools: ports.tools });
+export async function authorizeCall(call: CallState, { ports, signals }: Turn): Promise<void> {
+  const { recorder, tools, gate } = ports;
+  const abort = AbortSignal.any([signals.stop, signals.now]);
+  const mode = recorder.state.header?.mode ?? "normal";
+  const { verdict, notices } = await gate.authorize({ name: call.name, arguments: call.arguments, mode, tools }, abort);
+  recordNotices(notices, ports);
+  // A hook that was ended by the stop gave no verdict of its own: the stop settles the call.
+  if (abort.aborted) return;
   switch (verdict.kind) {
     case "allowed":
-      ports.recorder.mustRecord({ type: "allow_call", at: now(), call: call.call, input: verdict.input, by: verdict.by });
+      recorder.mustRecord({ type: "allow_call", at: now(), call: call.call, input: verdict.input, by: verdict.by });
       return;
     case "denied":
-      ports.recorder.mustRecord({ type: "deny_call", at: now(), call: call.call, by: verdict.by, reason: verdict.reason });
+      recorder.mustRecord({ type: "deny_call", at: now(), call: call.call, by: verdict.by, reason: verdict.reason });
       return;
-    case "ask":
-      ports.recorder.mustRecord({ type: "request_approval", at: now(), call: call.call, reason: verdict.reason, input_digest: verdict.input_digest });
+    case "ask": {
+      const { reason, input, input_digest } = verdict;
+      recorder.mustRecord({ type: "request_approval", at: now(), call: call.call, reason, input, input_digest });
       return;
+    }
   }
 }
 
 /** Asks whoever can be asked; nobody means no, at once. */
 export async function answerCall(call: CallState, { ports, signals, notes }: Turn): Promise<void> {
-  const parsed = parseArguments(call.arguments);
-  if (call.status.kind !== "asking" || parsed.kind !== "input") return;
-  const { reason } = call.status;
+  if (call.status.kind !== "asking") return;
+  const { reason, input, input_digest } = call.status;
   const abort = AbortSignal.any([signals.stop, signals.now]);
-  const { input } = parsed;
   const answer = ports.approver === null ? null : await ports.approver({ call: call.call, name: call.name, input, reason }, abort);
   if (abort.aborted) return;
   if (answer === null) notes.unanswered = true;
+  const refusal = answer === null ? `${reason}, and nobody can be asked here. It was not run.` : answer.reason;
   ports.recorder.mustRecord({
     type: "answer_approval",
     at: now(),
     call: call.call,
     decision: answer?.decision ?? "deny",
     by: answer?.by ?? "nobody",
-    input_digest: inputDigest(input),
-    input,
-    ...(answer === null ? { reason: `${reason}, and nobody can be asked here. It was not run.` } : answer.reason === undefined ? {} : { reason: answer.reason }),
+    input_digest,
+    ...(refusal === undefined ? {} : { reason: refusal }),
   });
 }
 
@@ -68,8 +73,14 @@ export async function startCall(call: CallState, { ports, signals, speculator }:
     ...(program_digest === null ? {} : { program_digest }),
   });
   const run = early?.run ?? await runCall(call.call, plan.launch, durable, ports, signals);
-  const end = toEnd(call.call, run, readRun(tool, run, input), plan);
+  const end = toEnd(call.call, run, readRun(tool, run, input), plan, ports);
   ports.recorder.mustRecord(early === null ? end : { ...end, speculation: early.speculation });
+  const { text, is_error } = end.result;
+  recordNotices(await ports.hooks.afterCall({ name: tool.name, input, read_only: tool.read_only }, { text, is_error }, signals.now), ports);
+}
+
+function recordNotices(notices: readonly HookNotice[], { recorder }: TurnPorts): void {
+  for (const notice of notices) recorder.mustRecord({ type: "note", at: now(), level: "warning", ...notice });
 }
 
 async function runCall(call: string, launch: Launch, durable: Promise<void>, ports: TurnPorts, signals: TurnSignals): Promise<Run> {
@@ -97,7 +108,9 @@ function endUnstarted(call: CallState, ports: TurnPorts, problem: string): void 
   ports.recorder.mustRecord({ type: "end_call", at: now(), call: call.call, outcome, result: { is_error: true, text: problem }, duration_ms: 0 });
 }
 
-function toEnd(call: string, run: Run, { result, truncated, changes }: CheckedResult, plan: Extract<Plan, { kind: "launch" }>): Extract<Command, { type: "end_call" }> {
+type LaunchPlan = Extract<Plan, { kind: "launch" }>;
+
+function toEnd(call: string, run: Run, { result, truncated, changes }: CheckedResult, plan: LaunchPlan, ports: TurnPorts): Extract<Command, { type: "end_call" }> {
   const withheld = plan.exports_withheld ?? [];
   return {
     type: "end_call",
@@ -109,6 +122,7 @@ function toEnd(call: string, run: Run, { result, truncated, changes }: CheckedRe
     ...(truncated === undefined ? {} : { truncated }),
     ...(changes.length === 0 ? {} : { changes }),
     ...(withheld.length === 0 ? {} : { exports_withheld: [...withheld] }),
+    ...(plan.launch.kind === "process" && ports.env_withheld.length > 0 ? { env_withheld: [...ports.env_withheld] } : {}),
     ...(run.reaped.length === 0 ? {} : { reaped: [...run.reaped] }),
   };
 }

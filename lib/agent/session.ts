@@ -92,7 +92,7 @@ export class Session {
 
   async #run(options: TurnOptions): Promise<TurnResult> {
     const before = this.state();
-    const notes: TurnNotes = { unanswered: false, error: null };
+    const notes: TurnNotes = { unanswered: false, error: null, consultations: 0 };
     const clock = wallClock(options.timeout_ms);
     const stops = options.stop === undefined ? [] : [options.stop];
     const nows = [clock.signal, ...(options.now === undefined ? [] : [options.now])];

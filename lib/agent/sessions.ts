@@ -2,7 +2,10 @@
 import type { Journal, Lease, LeaseOwner, LogRow } from "../journal/journal.ts";
 import { UsageError } from "../config/error.ts";
 import type { Model } from "../model/model.ts";
-import type { Limits } from "../session/next.ts";
+import { createGate } from "../gate/gate.ts";
+import { type HookRunner, hookShell } from "../gate/hook.ts";
+import { createHooks, type Hooks } from "../gate/hooks.ts";
+import { DEFAULT_LIMITS } from "../session/next.ts";
 import { type OfferedTool, SessionId } from "../session/event.ts";
 import type { Mode } from "../session/outcome.ts";
 import { fold, initialState, type SessionHeader, type SessionState } from "../session/state.ts";
@@ -12,11 +15,12 @@ import type { PlanState } from "../tools/tool.ts";
 import * as v from "valibot";
 import type { Approver } from "./approver.ts";
 import { Feed } from "./feed.ts";
-import { newSessionId, now } from "./ids.ts";
+import { newHookId, newSessionId, now } from "./ids.ts";
 import { knownFiles } from "./known-files.ts";
 import type { AgentNotice } from "./options.ts";
 import { Recorder } from "./recorder.ts";
 import { Session } from "./session.ts";
+import type { TurnPorts } from "./turn.ts";
 import type { Workshop } from "./workshop.ts";
 
 /** What every session of a runtime shares. */
@@ -25,8 +29,6 @@ export interface SessionGround {
   readonly owner: LeaseOwner;
   readonly supervisor: Supervisor;
   readonly approver: Approver | null;
-  readonly limits: Limits;
-  readonly speculate: boolean;
   readonly runtime: string;
   notify(notice: AgentNotice): void;
 }
@@ -43,6 +45,7 @@ export async function createSession(ground: SessionGround, workshop: Workshop, m
   const session = newSessionId();
   const lease = await ground.journal.acquire(session, ground.owner);
   const opened = openDriver(ground, workshop, model, lease, initialState);
+  const begun = await opened.hooks.atSessionStart(new AbortController().signal);
   opened.recorder.mustRecord({
     type: "open",
     at: now(),
@@ -50,13 +53,14 @@ export async function createSession(ground: SessionGround, workshop: Workshop, m
     workspace: workshop.workspace,
     model: model.id,
     mode: options.mode,
-    system: options.system,
+    system: [options.system, begun.text].filter((text) => text !== "").join("\n\n"),
     tools: workshop.toolbox.recorded(),
     runtime: ground.runtime,
     ...(options.title === undefined ? {} : { title: options.title }),
     ...(options.base_url === undefined ? {} : { base_url: options.base_url }),
   });
-  for (const notice of workshop.toolbox.notices) opened.recorder.mustRecord({ type: "note", at: now(), ...notice });
+  const complaints = begun.notices.map((notice) => ({ level: "warning" as const, ...notice }));
+  for (const notice of [...workshop.notices, ...complaints]) opened.recorder.mustRecord({ type: "note", at: now(), ...notice });
   return opened.session;
 }
 
@@ -114,23 +118,34 @@ export async function openSession(ground: SessionGround, id: string, needs: (hea
   }
 }
 
-function openDriver(ground: SessionGround, workshop: Workshop, model: Model, lease: Lease, state: SessionState): { session: Session; recorder: Recorder } {
+function openDriver(ground: SessionGround, workshop: Workshop, model: Model, lease: Lease, state: SessionState) {
   const feed = new Feed();
   const recorder = new Recorder(ground.journal, lease, feed, state);
-  const { workspace, env, toolbox } = workshop;
-  const ports = {
+  const { workspace, policy, toolbox } = workshop;
+  const { plain } = policy.configuration;
+  const hooks = openHooks(ground, workshop, lease.session);
+  const ports: TurnPorts = {
     session: lease.session,
     recorder,
     feed,
     model,
     tools: toolbox,
+    gate: createGate({ hooks, always_allow: policy.always_allow }),
+    hooks,
     supervisor: ground.supervisor,
     approver: ground.approver,
-    limits: ground.limits,
-    speculate: ground.speculate,
-    planContext: () => ({ workspace, env, state: projections(recorder) }),
+    limits: { ...DEFAULT_LIMITS, max_steps: plain["limits.max_steps"]?.value ?? DEFAULT_LIMITS.max_steps },
+    env_withheld: policy.inherited.withheld,
+    speculate: plain.speculation?.value !== "off",
+    planContext: () => ({ workspace, env: policy.inherited.env, state: projections(recorder) }),
   };
-  return { session: new Session(ports, lease), recorder };
+  return { session: new Session(ports, lease), recorder, hooks };
+}
+
+/** Hooks run under the same supervisor as tools, so that nothing of them outlives them. */
+function openHooks(ground: SessionGround, { workspace, policy }: Workshop, session: string): Hooks {
+  const run: HookRunner = (launch, signal) => ground.supervisor.run({ session, call: newHookId(), launch, signal });
+  return createHooks(policy.hooks, run, { workspace, env: policy.inherited.env, shell: hookShell() });
 }
 
 function projections(recorder: Recorder): PlanState {

@@ -127,7 +127,7 @@ export class Speculator {
   }
 
   #mayRunEarly(tool: Tool, text: string): boolean {
-    if (!tool.read_only || !tool.speculation_safe) return false;
+    if (!tool.read_only || !tool.speculation_safe || this.#ports.gate.covers(tool)) return false;
     const mode = this.#ports.recorder.state.header?.mode ?? "normal";
     return authorize({ name: tool.name, arguments: text, mode, tools: this.#ports.tools }).kind === "allowed";
   }

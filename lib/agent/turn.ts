@@ -5,15 +5,15 @@ import type { ModelErrorKind, Outcome, TurnEnd, Usage } from "../session/outcome
 import type { Supervisor } from "../supervisor/supervisor.ts";
 import type { PlanContext, Tool } from "../tools/tool.ts";
 import type { GatedTools } from "../gate/authorize.ts";
+import type { Gate } from "../gate/gate.ts";
+import type { Hooks } from "../gate/hooks.ts";
 import type { Approver } from "./approver.ts";
 import type { Feed } from "./feed.ts";
 import type { Recorder } from "./recorder.ts";
 import type { Speculator } from "./speculation.ts";
 
 /** The toolbox as a turn uses it. */
-export interface CallableTools extends GatedTools {
-  find(name: string): Tool | undefined;
-}
+export type CallableTools = GatedTools<Tool>;
 
 /** Everything the loop reaches out to. */
 export interface TurnPorts {
@@ -22,9 +22,13 @@ export interface TurnPorts {
   readonly feed: Feed;
   readonly model: Model;
   readonly tools: CallableTools;
+  readonly gate: Gate;
+  readonly hooks: Hooks;
   readonly supervisor: Supervisor;
   readonly approver: Approver | null;
   readonly limits: Limits;
+  /** Names of variables that children do not get, for the record of a call. */
+  readonly env_withheld: readonly string[];
   /** Whether read-only calls may run while the model streams. */
   readonly speculate: boolean;
   planContext(): PlanContext;
@@ -53,6 +57,8 @@ export interface TurnNotes {
   unanswered: boolean;
   /** The failure of the model that ends the turn. */
   error: { readonly kind: ModelErrorKind; readonly message: string } | null;
+  /** How often stop hooks were asked. */
+  consultations: number;
 }
 
 /** The reason a signal was aborted with says how the turn is to end. */

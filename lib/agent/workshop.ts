@@ -1,44 +1,40 @@
-/** What one workspace offers: its tools, and what its children inherit. */
+/** What one workspace offers: its tools, and what the gate says of them. */
 import { join } from "node:path";
-import { childEnvironment, isOn } from "../config/environment.ts";
 import type { Environment, Paths } from "../config/paths.ts";
-import { secretVariables } from "../model/providers.ts";
+import { unmatchedHooks } from "../gate/hook.ts";
+import type { ToolGroup } from "../gate/switches.ts";
+import { describeReason } from "../gate/trust.ts";
+import { CATALOG } from "../tools/builtin/catalog.ts";
 import { builtinTools } from "../tools/builtin/tools.ts";
 import { loadManifests, type ManifestFolder } from "../tools/stella/load.ts";
+import type { Tool } from "../tools/tool.ts";
 import { createToolbox, type Toolbox } from "../tools/toolbox.ts";
+import type { AgentNotice } from "./options.ts";
+import { openPolicy, type Policy, type PolicyOptions } from "./policy.ts";
 
 export interface Workshop {
   readonly workspace: string;
+  readonly policy: Policy;
   readonly toolbox: Toolbox;
-  /** What a child may inherit. */
-  readonly env: Readonly<Record<string, string>>;
+  readonly notices: readonly AgentNotice[];
 }
 
-export interface WorkshopOptions {
-  /** Absolute, without symlinks. */
-  readonly workspace: string;
-  readonly paths: Paths;
-  readonly env: Environment;
-  readonly trusted: boolean;
-}
-
-const UNTRUSTED = "this workspace is not trusted. Look at its tools, then add --trust-workspace, or set ORRERY_TRUST_WORKSPACE=1";
-
-/** Finds and reads every tool; starts nothing. */
-export async function openWorkshop({ workspace, paths, env, trusted }: WorkshopOptions): Promise<Workshop> {
-  const inherited = childEnvironment(env, secretVariables());
+/** Finds and reads every tool and setting; starts nothing. @throws {ConfigError} */
+export async function openWorkshop(options: PolicyOptions): Promise<Workshop> {
+  const { workspace, paths, env } = options;
+  const policy = await openPolicy(options);
+  const { verdict } = policy.trust;
   const loaded = await loadManifests(manifestFolders(workspace, paths, env), {
     workspace,
-    env: inherited,
-    trust: trusted ? { kind: "trusted" } : { kind: "untrusted", reason: UNTRUSTED },
+    env: policy.inherited.env,
+    trust: verdict.kind === "trusted" ? verdict : { kind: "untrusted", reason: `${describeReason(verdict)}. Look at its tools, then run orrery trust, or add --trust-workspace` },
   });
   const builtins = builtinTools().map((tool) => ({ kind: "tool", tool, family: "other" }) as const);
-  return { workspace, env: inherited, toolbox: createToolbox([...loaded.candidates, ...builtins], { notices: loaded.notices }) };
-}
-
-/** Whether the environment says that workspaces are trusted. */
-export function isTrustedByEnvironment(env: Environment): boolean {
-  return isOn(env["ORRERY_TRUST_WORKSPACE"]);
+  const toolbox = createToolbox([...loaded.candidates, ...builtins], {
+    notices: loaded.notices,
+    switchedOff: (tool) => policy.switches.offReason({ name: tool.name, group: groupOf(tool) }),
+  });
+  return { workspace, policy, toolbox, notices: [...policy.notices, ...toolbox.notices, ...ruleNotices(policy, toolbox)] };
 }
 
 /** Folders that may hold Stella manifests, in order of precedence. */
@@ -53,5 +49,27 @@ export function manifestFolders(workspace: string, paths: Paths, env: Environmen
     { path: join(workspace, ".stella/tools"), scope: "workspace", family: "stella" },
     { path: join(paths.config, "tools"), scope: "user", family: "orrery" },
     ...[...new Set(stella)].map((path) => ({ path, scope: "user", family: "stella" }) as const),
+  ];
+}
+
+function groupOf(tool: Tool): ToolGroup {
+  if (tool.origin.system === "mcp") return "mcp";
+  return CATALOG.find((row) => tool.origin.system === "builtin" && row.name === tool.name)?.group ?? "custom";
+}
+
+/** Rules that name nothing we know: most likely mistakes. */
+function ruleNotices({ hooks, switches }: Policy, { listings }: Toolbox): readonly AgentNotice[] {
+  const names = listings.flatMap(({ name }) => name === null ? [] : [name]);
+  return [
+    ...unmatchedHooks([...hooks.active, ...hooks.inert.map(({ hook }) => hook)], names).map((hook) => ({
+      level: "warning" as const,
+      code: "hook_matches_nothing",
+      text: `The ${hook.event} hook ${hook.where} is for "${hook.matcher ?? "*"}", which is no tool that is known here`,
+    })),
+    ...switches.unknownKeys(names).map((rule) => ({
+      level: "warning" as const,
+      code: "switch_matches_nothing",
+      text: `The switch ${rule.where} names no tool and no group that is known here`,
+    })),
   ];
 }

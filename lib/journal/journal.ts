@@ -94,7 +94,12 @@ export class LeaseLost extends Error {
 /** The store cannot be used: full, read-only, locked for too long, not a journal, newer than this program. */
 export class JournalUnavailable extends Error {
   override readonly name = "JournalUnavailable";
-  constructor(readonly path: string, readonly reason: "locked" | "full" | "read_only" | "broken" | "newer" | "io", message: string, options?: ErrorOptions) {
+  constructor(
+    readonly path: string,
+    readonly reason: "locked" | "full" | "read_only" | "broken" | "newer" | "io",
+    message: string,
+    options?: ErrorOptions,
+  ) {
     super(message, options);
   }
 }

@@ -23,7 +23,14 @@ export type Command =
   | { readonly type: "commit_reply"; readonly at: string; readonly reply: Reply }
   | { readonly type: "allow_call"; readonly at: string; readonly call: string; readonly input: JsonInput; readonly by: AllowedBy }
   | { readonly type: "deny_call"; readonly at: string; readonly call: string; readonly by: DeniedBy; readonly reason: string }
-  | { readonly type: "request_approval"; readonly at: string; readonly call: string; readonly reason: string; readonly input_digest: string }
+  | {
+    readonly type: "request_approval";
+    readonly at: string;
+    readonly call: string;
+    readonly reason: string;
+    readonly input_digest: string;
+    readonly input: JsonInput;
+  }
   | {
     readonly type: "answer_approval";
     readonly at: string;
@@ -31,9 +38,8 @@ export type Command =
     readonly decision: "allow" | "deny";
     readonly by: string;
     readonly reason?: string;
-    /** What was shown to the person; must be what was requested. */
+    /** Of what was shown to the person; must be what was requested. */
     readonly input_digest: string;
-    readonly input: JsonInput;
   }
   | ({ readonly type: "start_call"; readonly at: string } & Omit<EventBody<"call_started">, "name">)
   | ({ readonly type: "record_spawn"; readonly at: string } & EventBody<"call_spawned">)
@@ -43,6 +49,8 @@ export type Command =
   | ({ readonly type: "end_speculation"; readonly at: string } & EventBody<"speculation_ended">)
   | ({ readonly type: "discard_speculation"; readonly at: string } & EventBody<"speculation_discarded">)
   | ({ readonly type: "note"; readonly at: string } & EventBody<"notice">)
+  /** A stop hook does not let the turn end: its text goes to the model as a user's message. */
+  | { readonly type: "hold_turn"; readonly at: string; readonly text: string }
   | { readonly type: "end_turn"; readonly at: string; readonly reason: TurnEnd; readonly detail?: string }
   /** Ends a turn on purpose: whatever has not started is settled. Running calls must have been ended before. */
   | { readonly type: "cancel"; readonly at: string; readonly reason: TurnEnd; readonly detail?: string }

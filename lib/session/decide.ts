@@ -72,6 +72,10 @@ function withinTurn(state: SessionState, turn: Running, command: TurnCommand): r
       }]);
     case "commit_reply":
       return openAttempt(turn, (attempt) => [{ type: "reply_committed", step: turn.step, attempt, ...copyReply(command.reply) }]);
+    case "hold_turn":
+      return turn.phase.kind === "answered"
+        ? [{ type: "prompted", turn: turn.turn, text: command.text, source: "stop_hook" }]
+        : refuse("not_now", `the turn cannot be held open while it is ${turn.phase.kind}`);
     case "end_turn":
       return endTurn(state, turn, command);
     case "cancel":
@@ -170,6 +174,7 @@ function onCall(turn: Running, command: Extract<TurnCommand, CallCommand>): read
         call: call.call,
         reason: command.reason,
         input_digest: command.input_digest,
+        ...recordInput(command.input),
       }]);
     case "answer_approval":
       return answer(call, command);
@@ -195,7 +200,7 @@ function answer(call: CallState, command: Extract<Command, { type: "answer_appro
   if (call.status.input_digest !== command.input_digest) return refuse("altered", `${call.call} was asked for another input`);
   const { decision, by, reason } = command;
   const answered: Body = { type: "approval_answered", call: call.call, decision, by, ...optional("reason", reason) };
-  if (decision === "allow") return [answered, allowed(call.call, command.input, "approval")];
+  if (decision === "allow") return [answered, allowed(call.call, call.status.input, "approval")];
   return [answered, ...denied(call.call, "approval", reason ?? "A person refused this call.")];
 }
 

@@ -111,7 +111,14 @@ export const bodies = {
   /** `input_text` is the canonical text, present only if `input` as plain JSON would lose a number's digits. */
   call_allowed: v.object({ call: CallId, input: JsonRecord, input_text: v.optional(v.string()), by: AllowedBy }),
   call_denied: v.object({ call: CallId, by: DeniedBy, reason: v.string() }),
-  approval_requested: v.object({ call: CallId, reason: v.string(), input_digest: v.string() }),
+  /** `input`: what would run, as a hook may have changed it; logs of before that field have the model's own. */
+  approval_requested: v.object({
+    call: CallId,
+    reason: v.string(),
+    input_digest: v.string(),
+    input: v.optional(JsonRecord),
+    input_text: v.optional(v.string()),
+  }),
   approval_answered: v.object({ call: CallId, decision: v.picklist(["allow", "deny"]), by: v.string(), reason: v.optional(v.string()) }),
   call_started: v.object({
     call: CallId,

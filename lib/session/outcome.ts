@@ -39,11 +39,15 @@ export type WithheldExport = v.InferOutput<typeof WithheldExport>;
 export const ReapedProcess = v.object({ pid: v.number(), command: v.string() });
 export type ReapedProcess = v.InferOutput<typeof ReapedProcess>;
 
-/** Tokens as the provider counts them; `cost_usd` only if the provider reports it. */
+/**
+ * Tokens as the provider counts them; `cost_usd` only if the provider reports it. `input_tokens` counts all of the
+ * input, what was read from a cache (`cached_…`) and written to one (`cache_write_…`) included.
+ */
 export const Usage = v.object({
   input_tokens: v.number(),
   output_tokens: v.number(),
   cached_input_tokens: v.optional(v.number()),
+  cache_write_input_tokens: v.optional(v.number()),
   reasoning_tokens: v.optional(v.number()),
   cost_usd: v.optional(v.number()),
 });
@@ -78,12 +82,13 @@ export type TurnEnd = v.InferOutput<typeof TurnEnd>;
 
 /** Adds two usages. */
 export function addUsage(left: Usage, right: Usage): Usage {
-  const optional = (key: "cached_input_tokens" | "reasoning_tokens" | "cost_usd") =>
+  const optional = (key: "cached_input_tokens" | "cache_write_input_tokens" | "reasoning_tokens" | "cost_usd") =>
     left[key] === undefined && right[key] === undefined ? {} : { [key]: (left[key] ?? 0) + (right[key] ?? 0) };
   return {
     input_tokens: left.input_tokens + right.input_tokens,
     output_tokens: left.output_tokens + right.output_tokens,
     ...optional("cached_input_tokens"),
+    ...optional("cache_write_input_tokens"),
     ...optional("reasoning_tokens"),
     ...optional("cost_usd"),
   };

@@ -7,6 +7,7 @@
  * S3  The calls of a step stay in the order of the reply, whatever order they end in.
  */
 import { append, type AppendList, emptyList, toArray } from "./append-list.ts";
+import { parseArguments } from "./arguments.ts";
 import { type EventBody, type EventOf, isKnown, type OfferedTool, type RequestedCall, type SessionEvent, type StoredEvent, type TaskRecord } from "./event.ts";
 import { canonicalValue, type JsonInput, type JsonObject } from "./json.ts";
 import { addUsage, type CallResult, type Mode, type Outcome, type TurnEnd, type Usage } from "./outcome.ts";
@@ -96,7 +97,7 @@ export interface CallState {
 
 export type CallStatus =
   | { readonly kind: "requested" }
-  | { readonly kind: "asking"; readonly reason: string; readonly input_digest: string }
+  | { readonly kind: "asking"; readonly reason: string; readonly input_digest: string; readonly input: JsonInput }
   | { readonly kind: "allowed"; readonly input: JsonInput }
   | { readonly kind: "denied"; readonly by: string; readonly reason: string }
   | {
@@ -183,7 +184,7 @@ function apply(state: SessionState, event: SessionEvent): SessionState {
     case "call_denied":
       return changeCall(state, event.call, () => ({ kind: "denied", by: event.by, reason: event.reason }));
     case "approval_requested":
-      return changeCall(state, event.call, () => ({ kind: "asking", reason: event.reason, input_digest: event.input_digest }));
+      return askForCall(state, event);
     case "call_started":
       return startCall(state, event);
     case "call_spawned":
@@ -231,11 +232,21 @@ function changeHeader(state: SessionState, change: Partial<SessionHeader>): Sess
 
 function startTurn(state: SessionState, event: EventOf<"prompted">): SessionState {
   const closed = closeStep(state);
+  if (closed.turn.kind === "running" && closed.turn.turn === event.turn) return holdTurn(closed, closed.turn, event);
   return {
     ...closed,
     history: append(closed.history, { kind: "prompt", turn: event.turn, text: event.text }),
     turn: { kind: "running", turn: event.turn, step: 0, phase: { kind: "ready" } },
     counts: { ...closed.counts, turns: closed.counts.turns + 1 },
+  };
+}
+
+/** The same turn again: a stop hook held it open. */
+function holdTurn(state: SessionState, turn: Extract<TurnState, { kind: "running" }>, event: EventOf<"prompted">): SessionState {
+  return {
+    ...state,
+    history: append(state.history, { kind: "prompt", turn: event.turn, text: event.text }),
+    turn: { ...turn, phase: { kind: "ready" } },
   };
 }
 
@@ -285,10 +296,18 @@ function toCall(requested: RequestedCall, tools: readonly OfferedTool[]): CallSt
   };
 }
 
-/** The input that was allowed, with the digits of its numbers. */
-function recordedInput(event: EventOf<"call_allowed">): JsonInput {
-  const value = event.input as JsonObject;
-  return { value, text: event.input_text ?? canonicalValue(value) };
+function askForCall(state: SessionState, event: EventOf<"approval_requested">): SessionState {
+  const { reason, input_digest, input, input_text } = event;
+  return changeCall(state, event.call, (_status, call) => {
+    const asked = input === undefined ? parseArguments(call.arguments) : { kind: "input" as const, input: recordedInput({ input, input_text }) };
+    return { kind: "asking", reason, input_digest, input: asked.kind === "input" ? asked.input : { value: {}, text: "{}" } };
+  });
+}
+
+/** A recorded input, with the digits of its numbers. */
+function recordedInput({ input, input_text }: { readonly input: Readonly<Record<string, unknown>>; readonly input_text?: string | undefined }): JsonInput {
+  const value = input as JsonObject;
+  return { value, text: input_text ?? canonicalValue(value) };
 }
 
 function startCall(state: SessionState, event: EventOf<"call_started">): SessionState {
@@ -296,10 +315,10 @@ function startCall(state: SessionState, event: EventOf<"call_started">): Session
     status.kind === "allowed" ? { kind: "running", input: status.input, worker: event.worker, since: event.at } : status);
 }
 
-function changeCall(state: SessionState, call: string, change: (status: CallStatus) => CallStatus): SessionState {
+function changeCall(state: SessionState, call: string, change: (status: CallStatus, call: CallState) => CallStatus): SessionState {
   if (state.turn.kind !== "running" || state.turn.phase.kind !== "calling") return state;
   const calls = state.turn.phase.calls.map((each) =>
-    each.call === call && each.status.kind !== "ended" ? { ...each, status: change(each.status) } : each);
+    each.call === call && each.status.kind !== "ended" ? { ...each, status: change(each.status, each) } : each);
   return { ...state, turn: { ...state.turn, phase: { ...state.turn.phase, calls } } };
 }
 

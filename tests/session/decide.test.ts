@@ -66,11 +66,13 @@ describe("decide() on calls", () => {
   });
 
   test("takes an answer only for the input that was shown", () => {
-    const request = { type: "request_approval", at: AT, call: callId(1), reason: "writes", input_digest: "abc" } as const;
-    const answer = { type: "answer_approval", at: AT, call: callId(1), decision: "allow", by: "person", input: { value: {}, text: "{}" } } as const;
+    const request = { type: "request_approval", at: AT, call: callId(1), reason: "writes", input: { value: { a: 1 }, text: '{"a":1.0}' }, input_digest: "abc" } as const;
+    const answer = { type: "answer_approval", at: AT, call: callId(1), decision: "allow", by: "person" } as const;
     given(...asked, request).when({ ...answer, input_digest: "abc" }).then("approval_answered", "call_allowed");
     given(...asked, request).when({ ...answer, input_digest: "other" }).thenRefused("altered");
     given(...asked).when({ ...answer, input_digest: "abc" }).thenRefused("settled");
+    const { state } = after(...asked, request, { ...answer, input_digest: "abc" });
+    expect(state.turn).toMatchObject({ phase: { calls: [{ status: { kind: "allowed", input: { text: '{"a":1.0}' } } }, {}] } });
   });
 
   test("keeps the digits that a double would lose", () => {

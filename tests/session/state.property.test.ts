@@ -34,10 +34,10 @@ function play(choices: readonly number[]): readonly SessionEvent[] {
       }
       case "authorize":
         if (choice % 4 === 0) return run({ type: "deny_call", at: AT, call: effect.call.call, by: "hook", reason: "no" });
-        if (choice % 4 === 1) return run({ type: "request_approval", at: AT, call: effect.call.call, reason: "ask", input_digest: "d" });
+        if (choice % 4 === 1) return run({ type: "request_approval", at: AT, call: effect.call.call, reason: "ask", input_digest: "d", input: { value: { n: 1 }, text: '{"n":1.0}' } });
         return run({ type: "allow_call", at: AT, call: effect.call.call, input: { value: { n: 1 }, text: '{"n":1.0}' }, by: "policy" });
       case "ask_person":
-        return run({ type: "answer_approval", at: AT, call: effect.call.call, decision: choice % 2 === 0 ? "allow" : "deny", by: "test", input_digest: "d", input: { value: {}, text: "{}" } });
+        return run({ type: "answer_approval", at: AT, call: effect.call.call, decision: choice % 2 === 0 ? "allow" : "deny", by: "test", input_digest: "d" });
       case "start_call":
         return run({ type: "start_call", at: AT, call: effect.call.call, input_digest: "d", worker: "w" });
       case "await_call":

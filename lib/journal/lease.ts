@@ -1,0 +1,53 @@
+/** What every journal promises of a lease, wherever it keeps them. */
+import { livenessOf, ownIdentity } from "../platform/identity.ts";
+import type { Lease, LeaseOwner } from "./journal.ts";
+
+/** A lease lives this long after its last renewal. Only where a holder's death cannot be seen does anyone wait for that. */
+export const LEASE_MS = 4000;
+export const RENEW_MS = 1000;
+
+/**
+ * Whether a recorded holder still has its lease. Where its process can be seen, that decides: a holder that is stopped
+ * or slow keeps its lease. A holder in this very process proves nothing by being alive, and one elsewhere cannot be seen: time decides.
+ */
+export function stillHolds(holder: LeaseOwner, expired: boolean): boolean {
+  switch (livenessOf(holder)) {
+    case "dead":
+      return false;
+    case "alive":
+      return holder.pid !== ownIdentity().pid || !expired;
+    case "unknown":
+      return !expired;
+  }
+}
+
+/** Whom a lease was taken over from. Our own earlier lease has no processes to end. */
+export function toPredecessor(holder: LeaseOwner | null, owner: LeaseOwner): LeaseOwner | null {
+  return holder === null || holder.runtime === owner.runtime ? null : holder;
+}
+
+export class HeldLease implements Lease {
+  readonly lost: AbortSignal;
+  readonly #loss = new AbortController();
+  readonly #release: (lease: HeldLease) => Promise<void>;
+
+  constructor(
+    readonly session: string,
+    readonly owner: LeaseOwner,
+    /** Of this one acquisition: a lease that was lost and taken again is another lease. */
+    readonly token: string,
+    readonly predecessor: LeaseOwner | null,
+    release: (lease: HeldLease) => Promise<void>,
+  ) {
+    this.lost = this.#loss.signal;
+    this.#release = release;
+  }
+
+  lose(): void {
+    this.#loss.abort();
+  }
+
+  release(): Promise<void> {
+    return this.#release(this);
+  }
+}

@@ -1,0 +1,98 @@
+/** A journal that lives as long as this process: for one-off calls and tests. */
+import { type StoredEvent, toPlainEvent } from "../session/event.ts";
+import {
+  type Journal,
+  JournalConflict,
+  JournalHeld,
+  JournalUnavailable,
+  type Lease,
+  LeaseLost,
+  type LeaseOwner,
+  type LogRow,
+  type SessionSummary,
+} from "./journal.ts";
+import { HeldLease, stillHolds, toPredecessor } from "./lease.ts";
+import { checkNumbering } from "./numbering.ts";
+import { emptySummary, summarise, type Summary, toSessionSummary } from "./summary.ts";
+import { decodeRow } from "./upcast.ts";
+
+export function createMemoryJournal(): Journal {
+  return new MemoryJournal();
+}
+
+interface Log {
+  /** JSON text, as a file would keep it: no reader shares an object with a writer. */
+  readonly bodies: string[];
+  summary: Summary;
+}
+
+class MemoryJournal implements Journal {
+  readonly #logs = new Map<string, Log>();
+  readonly #leases = new Map<string, HeldLease>();
+  #closed = false;
+
+  async append(lease: Lease, expected: number, events: readonly StoredEvent[]): Promise<void> {
+    this.#checkOpen();
+    const { session } = lease;
+    checkNumbering(session, expected, events);
+    if (this.#leases.get(session) !== lease) throw new LeaseLost(session);
+    const log: Log = this.#logs.get(session) ?? { bodies: [], summary: emptySummary };
+    if (log.bodies.length !== expected) throw new JournalConflict(session, expected, log.bodies.length);
+    if (events.length === 0) return;
+    for (const event of events) log.bodies.push(JSON.stringify(toPlainEvent(event)));
+    log.summary = summarise(log.summary, events);
+    this.#logs.set(session, log);
+  }
+
+  async read(session: string, options: { readonly after?: number; readonly limit?: number } = {}): Promise<readonly LogRow[]> {
+    this.#checkOpen();
+    const { after = 0, limit = Infinity } = options;
+    const bodies = this.#logs.get(session)?.bodies ?? [];
+    return bodies.slice(after, after + limit).map((text, index) => decodeRow(session, after + index + 1, text));
+  }
+
+  async head(session: string): Promise<number> {
+    this.#checkOpen();
+    return this.#logs.get(session)?.bodies.length ?? 0;
+  }
+
+  async list(options: { readonly limit?: number } = {}): Promise<readonly SessionSummary[]> {
+    this.#checkOpen();
+    return [...this.#logs]
+      .map(([session, log]) => toSessionSummary(session, log.summary, this.#holder(session) !== null))
+      .sort(newestFirst)
+      .slice(0, options.limit ?? Infinity);
+  }
+
+  async acquire(session: string, owner: LeaseOwner): Promise<Lease> {
+    this.#checkOpen();
+    const holder = this.#holder(session);
+    if (holder !== null) throw new JournalHeld(session, holder);
+    const previous = this.#leases.get(session);
+    previous?.lose();
+    const lease = new HeldLease(session, owner, crypto.randomUUID(), toPredecessor(previous?.owner ?? null, owner), async (released) => {
+      if (this.#leases.get(session) === released) this.#leases.delete(session);
+    });
+    this.#leases.set(session, lease);
+    return lease;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#leases.clear();
+  }
+
+  #holder(session: string): LeaseOwner | null {
+    const lease = this.#leases.get(session);
+    return lease !== undefined && stillHolds(lease.owner, false) ? lease.owner : null;
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new JournalUnavailable("memory", "io", "Cannot use the journal as it has been closed");
+  }
+}
+
+function newestFirst(left: SessionSummary, right: SessionSummary): number {
+  const [a, b] = [left.updated_at + left.session, right.updated_at + right.session];
+  return a < b ? 1 : a > b ? -1 : 0;
+}

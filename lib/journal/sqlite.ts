@@ -1,0 +1,144 @@
+/** The journal in one SQLite file: the embedded default. Several processes may use the same file. [main thread] */
+import { clearInterval, setInterval } from "node:timers";
+import { setImmediate } from "node:timers/promises";
+import { type StoredEvent, toPlainEvent } from "../session/event.ts";
+import { GroupCommit } from "./group-commit.ts";
+import { type Journal, type Lease, LeaseLost, type LeaseOwner, type LogRow, type SessionSummary } from "./journal.ts";
+import { HeldLease, RENEW_MS, toPredecessor } from "./lease.ts";
+import { checkNumbering } from "./numbering.ts";
+import { dropLease, readChunk, readHead, readSummaries, renewLease, takeLease, writeEvents } from "./statements.ts";
+
+export interface SqliteJournalOptions {
+  readonly path: string;
+  /** Told of what went wrong where nobody waits for an answer. */
+  readonly onNotice?: (notice: { readonly code: "lease_not_renewed" | "lease_not_released"; readonly text: string }) => void;
+  /** How long to wait for a file that another process keeps locked. */
+  readonly patience_ms?: number;
+}
+
+/** @throws {JournalUnavailable} the file cannot be used. One that is only locked is waited for at first use. */
+export function openSqliteJournal(options: SqliteJournalOptions): Journal {
+  return new SqliteJournal(options);
+}
+
+/** The first look at a log is short: many logs are. */
+const FIRST_ROWS = 50;
+
+class SqliteJournal implements Journal {
+  readonly #writer: GroupCommit;
+  readonly #notify: NonNullable<SqliteJournalOptions["onNotice"]>;
+  /** Of every lease that may be in the file, from before it is asked for. */
+  readonly #tokens = new Set<string>();
+  readonly #held = new Set<HeldLease>();
+  #renewal: ReturnType<typeof setInterval> | null = null;
+  #renewing = false;
+  #closing: Promise<void> | null = null;
+
+  constructor({ path, onNotice = () => {}, patience_ms = 30_000 }: SqliteJournalOptions) {
+    this.#writer = new GroupCommit(path, patience_ms);
+    this.#notify = onNotice;
+  }
+
+  async append(lease: Lease, expected: number, events: readonly StoredEvent[]): Promise<void> {
+    checkNumbering(lease.session, expected, events);
+    const held = this.#ours(lease);
+    const bodies = events.map((event) => JSON.stringify(toPlainEvent(event)));
+    try {
+      await this.#writer.submit(true, (store) => writeEvents(store, held, expected, events, bodies));
+    } catch (error) {
+      if (error instanceof LeaseLost) this.#lose(held);
+      throw error;
+    }
+  }
+
+  async read(session: string, options: { readonly after?: number; readonly limit?: number } = {}): Promise<readonly LogRow[]> {
+    const { after = 0, limit = Infinity } = options;
+    const rows: LogRow[] = [];
+    for (let [last, wanted] = [after, FIRST_ROWS]; wanted > 0 && rows.length < limit;) {
+      if (rows.length > 0) await setImmediate();
+      const chunk = await this.#writer.read((store) => readChunk(store, session, last, Math.min(wanted, limit - rows.length)));
+      for (const row of chunk.rows) rows.push(row);
+      [last, wanted] = [chunk.last, chunk.next];
+    }
+    return rows.length > limit ? rows.slice(0, limit) : rows;
+  }
+
+  head(session: string): Promise<number> {
+    return this.#writer.read((store) => readHead(store, session));
+  }
+
+  list(options: { readonly limit?: number } = {}): Promise<readonly SessionSummary[]> {
+    return this.#writer.read((store) => readSummaries(store, options.limit ?? -1));
+  }
+
+  async acquire(session: string, owner: LeaseOwner): Promise<Lease> {
+    const token = crypto.randomUUID();
+    this.#tokens.add(token);
+    const previous = await this.#writer.submit(false, (store) => takeLease(store, session, owner, token)).catch((error: unknown) => {
+      this.#tokens.delete(token);
+      throw error;
+    });
+    const lease = new HeldLease(session, owner, token, toPredecessor(previous, owner), (each) => this.#release(each));
+    this.#held.add(lease);
+    this.#renewal ??= this.#startRenewal();
+    return lease;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  #ours(lease: Lease): HeldLease {
+    if (lease instanceof HeldLease && this.#held.has(lease)) return lease;
+    throw new LeaseLost(lease.session);
+  }
+
+  async #release(lease: HeldLease): Promise<void> {
+    if (!this.#held.has(lease)) return;
+    await this.#writer.submit(false, (store) => dropLease(store, lease.token));
+    this.#forget(lease);
+  }
+
+  #lose(lease: HeldLease): void {
+    this.#forget(lease);
+    lease.lose();
+  }
+
+  #forget(lease: HeldLease): void {
+    this.#tokens.delete(lease.token);
+    this.#held.delete(lease);
+    if (this.#held.size > 0 || this.#renewal === null) return;
+    clearInterval(this.#renewal);
+    this.#renewal = null;
+  }
+
+  #startRenewal(): ReturnType<typeof setInterval> {
+    const timer = setInterval(() => void this.#renew(), RENEW_MS);
+    timer.unref();
+    return timer;
+  }
+
+  /** Never rejects: who holds a lease hears of its loss, and anything else is a notice. */
+  async #renew(): Promise<void> {
+    if (this.#renewing) return;
+    this.#renewing = true;
+    try {
+      const leases = [...this.#held];
+      const lost = await this.#writer.submit(false, (store) => leases.filter((lease) => !renewLease(store, lease)));
+      for (const lease of lost) if (this.#held.has(lease)) this.#lose(lease);
+    } catch (error) {
+      this.#notify({ code: "lease_not_renewed", text: String(error) });
+    } finally {
+      this.#renewing = false;
+    }
+  }
+
+  /** A lease whose acquisition is still waiting is dropped with the others: its row is written just before. */
+  async #close(): Promise<void> {
+    await this.#writer.close((store) => this.#tokens.forEach((token) => dropLease(store, token))).catch((error: unknown) => {
+      this.#notify({ code: "lease_not_released", text: String(error) });
+    });
+    for (const lease of [...this.#held]) this.#forget(lease);
+  }
+}

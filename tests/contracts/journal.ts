@@ -1,0 +1,323 @@
+/** What every journal must do, whatever it keeps its events in. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import {
+  type Journal,
+  JournalConflict,
+  JournalHeld,
+  JournalUnavailable,
+  type Lease,
+  LeaseLost,
+  type LogRow,
+} from "../../lib/journal/journal.ts";
+import type { StoredEvent } from "../../lib/session/event.ts";
+import { deadOwner, newOwner, newSession, notices, opened, prompted, turnEnded } from "../fixtures/journal/events.ts";
+
+export interface JournalSubject {
+  readonly name: string;
+  /** An empty journal. */
+  open(): Promise<OpenedJournal>;
+  /** What this journal cannot do, by the title of the claim, with the reason. */
+  readonly cannot?: Readonly<Record<string, string>>;
+}
+
+export interface OpenedJournal {
+  readonly journal: Journal;
+  /** A second journal on the same store, as another runtime would open it. */
+  again(): Promise<Journal>;
+  dispose(): Promise<void>;
+}
+
+export function journalContract(subject: JournalSubject): void {
+  describe(`${subject.name} keeps the journal contract:`, () => {
+    let store: OpenedJournal;
+    let journal: Journal;
+
+    beforeEach(async () => {
+      store = await subject.open();
+      journal = store.journal;
+    });
+    afterEach(() => store.dispose());
+
+    function claim(title: string, body: () => Promise<void>, timeout = 20_000): void {
+      const reason = subject.cannot?.[title];
+      if (reason === undefined) test(title, body, timeout);
+      else test.skip(`${title} (not here: ${reason})`, body, timeout);
+    }
+
+    async function hold(session = newSession()): Promise<Lease> {
+      return await journal.acquire(session, newOwner());
+    }
+
+    claim("an unknown session has no events and ends at 0", async () => {
+      const session = newSession();
+      expect(await journal.head(session)).toBe(0);
+      expect(await journal.read(session)).toEqual([]);
+      expect(await journal.list()).toEqual([]);
+    });
+
+    claim("what was appended is read back in order", async () => {
+      const lease = await hold();
+      const events = [opened(lease.session), prompted(lease.session, 2, "hello")];
+      await journal.append(lease, 0, events);
+      await journal.append(lease, 2, notices(lease.session, 2, 3));
+      expect(readable(await journal.read(lease.session))).toEqual([...events, ...notices(lease.session, 2, 3)]);
+      expect(await journal.head(lease.session)).toBe(5);
+    });
+
+    claim("read() starts behind `after` and stops at `limit`", async () => {
+      const lease = await hold();
+      await journal.append(lease, 0, notices(lease.session, 0, 1200));
+      expect(seqs(await journal.read(lease.session, { after: 3, limit: 2 }))).toEqual([4, 5]);
+      expect(seqs(await journal.read(lease.session, { after: 1198 }))).toEqual([1199, 1200]);
+      expect(seqs(await journal.read(lease.session, { after: 1200 }))).toEqual([]);
+      expect(seqs(await journal.read(lease.session, { limit: 0 }))).toEqual([]);
+      expect((await journal.read(lease.session)).length).toBe(1200);
+    });
+
+    claim("a reader cannot change what is stored, nor can the writer afterwards", async () => {
+      const lease = await hold();
+      const event = opened(lease.session) as StoredEvent & { model: string };
+      await journal.append(lease, 0, [event]);
+      event.model = "changed/later";
+      const [first] = readable(await journal.read(lease.session)) as (StoredEvent & { model: string })[];
+      expect(first?.model).toBe("local/small");
+      if (first !== undefined) first.model = "changed/by-reader";
+      expect(readable(await journal.read(lease.session))).toEqual([opened(lease.session)]);
+    });
+
+    claim("an append that expects another head is refused with both numbers and changes nothing", async () => {
+      const lease = await hold();
+      await journal.append(lease, 0, notices(lease.session, 0, 2));
+      for (const expected of [0, 1, 3]) {
+        const error = await failure(journal.append(lease, expected, notices(lease.session, expected, 1)));
+        expect(error).toBeInstanceOf(JournalConflict);
+        expect(error).toMatchObject({ session: lease.session, expected, actual: 2 });
+      }
+      expect(seqs(await journal.read(lease.session))).toEqual([1, 2]);
+    });
+
+    claim("events that are numbered wrongly or of another session are refused as a fault of the caller", async () => {
+      const lease = await hold();
+      const gap = [...notices(lease.session, 0, 1), ...notices(lease.session, 2, 1)];
+      for (const events of [gap, notices(lease.session, 1, 1), notices(newSession(), 0, 1)]) {
+        expect(await failure(journal.append(lease, 0, events))).toBeInstanceOf(RangeError);
+      }
+      expect(await journal.head(lease.session)).toBe(0);
+    });
+
+    claim("an append of nothing checks the head and the lease and writes nothing", async () => {
+      const lease = await hold();
+      await journal.append(lease, 0, []);
+      expect(await failure(journal.append(lease, 1, []))).toBeInstanceOf(JournalConflict);
+      expect(await journal.list()).toEqual([]);
+    });
+
+    claim("appends to one session that wait together succeed in their order", async () => {
+      const lease = await hold();
+      const sizes = [1, 3, 2];
+      let head = 0;
+      const waiting = sizes.map((size) => {
+        const appended = journal.append(lease, head, notices(lease.session, head, size));
+        head += size;
+        return appended;
+      });
+      await Promise.all(waiting);
+      expect(seqs(await journal.read(lease.session))).toEqual([1, 2, 3, 4, 5, 6]);
+    });
+
+    claim("one refused append does not take those that wait with it", async () => {
+      const [left, wrong, right] = [await hold(), await hold(), await hold()];
+      const results = await Promise.allSettled([
+        journal.append(left, 0, notices(left.session, 0, 2)),
+        journal.append(wrong, 7, notices(wrong.session, 7, 1)),
+        journal.append(right, 0, notices(right.session, 0, 1)),
+        journal.append(left, 2, notices(left.session, 2, 1)),
+      ]);
+      expect(results.map((each) => each.status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+      expect([await journal.head(left.session), await journal.head(wrong.session), await journal.head(right.session)]).toEqual([3, 0, 1]);
+    });
+
+    claim("text with line separators, NUL and lone surrogates comes back as it was", async () => {
+      const lease = await hold();
+      const text = 'a\u2028b\u2029c\u0000d\ud800e\udc00f"\\\n\r\t\u007f😀';
+      await journal.append(lease, 0, notices(lease.session, 0, 1, text));
+      expect(readable(await journal.read(lease.session))).toEqual(notices(lease.session, 0, 1, text));
+    });
+
+    claim("an event of a type nobody knows yet is kept whole", async () => {
+      const lease = await hold();
+      const body = { v: 3, session: lease.session, seq: 1, at: "2027-01-01T00:00:00.000Z", type: "planet_seen", rings: { count: 7 } };
+      const { v, session, seq, at, type } = body;
+      const foreign: StoredEvent = { v, session, seq, at, type, foreign: body };
+      await journal.append(lease, 0, [foreign]);
+      expect(await journal.read(lease.session)).toEqual([{ kind: "event", event: foreign }]);
+    });
+
+    claim("a session that is held is refused to a second owner, who is told the holder's pid", async () => {
+      const owner = newOwner();
+      const lease = await journal.acquire(newSession(), owner);
+      expect(lease).toMatchObject({ owner, predecessor: null });
+      for (const next of [newOwner(), owner]) {
+        const error = await failure(journal.acquire(lease.session, next));
+        expect(error).toBeInstanceOf(JournalHeld);
+        expect((error as JournalHeld).holder).toEqual(owner);
+        expect((error as JournalHeld).message).toContain(String(owner.pid));
+      }
+      expect(lease.lost.aborted).toBe(false);
+    });
+
+    claim("two that ask for one session at once: exactly one gets it", async () => {
+      const session = newSession();
+      const results = await Promise.allSettled([journal.acquire(session, newOwner()), journal.acquire(session, newOwner())]);
+      expect(results.map((each) => each.status).sort()).toEqual(["fulfilled", "rejected"]);
+    });
+
+    claim("a released session is free, and nobody's predecessor", async () => {
+      const lease = await hold();
+      await journal.append(lease, 0, notices(lease.session, 0, 1));
+      await lease.release();
+      await lease.release();
+      expect(await failure(journal.append(lease, 1, notices(lease.session, 1, 1)))).toBeInstanceOf(LeaseLost);
+      const next = await journal.acquire(lease.session, newOwner());
+      expect(next.predecessor).toBe(null);
+      await journal.append(next, 1, notices(lease.session, 1, 1));
+    });
+
+    claim("a dead holder's session is taken over at once; its lease is lost and cannot append", async () => {
+      const dead = deadOwner();
+      const old = await journal.acquire(newSession(), dead);
+      await journal.append(old, 0, notices(old.session, 0, 1));
+      const lease = await journal.acquire(old.session, newOwner());
+      expect(lease.predecessor).toEqual(dead);
+      expect(await failure(journal.append(old, 1, notices(old.session, 1, 1)))).toBeInstanceOf(LeaseLost);
+      expect(old.lost.aborted).toBe(true);
+      await old.release();
+      await journal.append(lease, 1, notices(old.session, 1, 1));
+      expect(lease.lost.aborted).toBe(false);
+    });
+
+    claim("list() shows what a session is about, newest first", async () => {
+      const [older, newer] = [await hold(), await hold()];
+      await journal.append(newer, 0, [opened(newer.session, { at: "2026-11-03T00:00:00.000Z", title: "Given" })]);
+      await journal.append(older, 0, [opened(older.session, { at: "2026-10-01T00:00:00.000Z" })]);
+      const shown = { workspace: "/home/ada/project", model: "local/small", mode: "normal", seq: 1, status: "held", turns: 0 };
+      expect(await journal.list()).toEqual([
+        { ...shown, session: newer.session, title: "Given", opened_at: "2026-11-03T00:00:00.000Z", updated_at: "2026-11-03T00:00:00.000Z" },
+        { ...shown, session: older.session, title: "", opened_at: "2026-10-01T00:00:00.000Z", updated_at: "2026-10-01T00:00:00.000Z" },
+      ] as Awaited<ReturnType<Journal["list"]>>);
+      expect((await journal.list({ limit: 1 })).map((each) => each.session)).toEqual([newer.session]);
+    });
+
+    claim("list() takes the first prompt's first line as a title, capped and without control characters", async () => {
+      const lease = await hold();
+      const text = `\n  \u001b[31mcount\u0000 ${"😀".repeat(100)}\nsecond line`;
+      await journal.append(lease, 0, [opened(lease.session), prompted(lease.session, 2, text), prompted(lease.session, 3, "later", 2)]);
+      const [shown] = await journal.list();
+      expect(shown?.title).toMatch(/^\[31mcount {2}(😀)+…$/u);
+      expect([...(shown?.title ?? "")].length).toBe(80);
+      expect(shown?.turns).toBe(2);
+    });
+
+    claim("list() tells held, interrupted and idle apart, and follows changes of mode and model", async () => {
+      const lease = await hold();
+      const { session } = lease;
+      const at = "2026-11-01T00:00:00.000Z";
+      await journal.append(lease, 0, [opened(session), prompted(session, 2, "hello")]);
+      expect((await journal.list())[0]?.status).toBe("held");
+      await lease.release();
+      expect((await journal.list())[0]?.status).toBe("interrupted");
+      const next = await journal.acquire(session, deadOwner());
+      await journal.append(next, 2, [
+        turnEnded(session, 3),
+        { v: 1, session, seq: 4, at, type: "mode_changed", mode: "plan", by: "cli" },
+        { v: 1, session, seq: 5, at, type: "model_changed", model: "local/large", by: "cli" },
+      ]);
+      expect((await journal.list())[0]).toMatchObject({ status: "idle", mode: "plan", model: "local/large", seq: 5, turns: 1 });
+    });
+
+    claim("close() writes what waits, and a closed journal says that it is closed", async () => {
+      const lease = await hold();
+      const waiting = journal.append(lease, 0, notices(lease.session, 0, 1));
+      const closed = journal.close();
+      await Promise.all([waiting, closed, journal.close()]);
+      for (
+        const use of [journal.read(lease.session), journal.head(lease.session), journal.list(), journal.acquire(newSession(), newOwner())]
+      ) {
+        expect(await failure(use)).toBeInstanceOf(JournalUnavailable);
+      }
+      expect(await failure(journal.append(lease, 1, notices(lease.session, 1, 1)))).toBeInstanceOf(Error);
+    });
+
+    claim("close() releases what it holds, and what was appended is there afterwards", async () => {
+      const lease = await hold();
+      await journal.append(lease, 0, [opened(lease.session)]);
+      const asked = journal.acquire(newSession(), newOwner());
+      await journal.close();
+      const late = await asked;
+      const next = await store.again();
+      expect(readable(await next.read(lease.session))).toEqual([opened(lease.session)]);
+      for (const session of [lease.session, late.session]) expect((await next.acquire(session, newOwner())).predecessor).toBe(null);
+    });
+
+    claim("a holder in another journal on the same store is respected", async () => {
+      const lease = await hold();
+      const other = await store.again();
+      expect(await failure(other.acquire(lease.session, newOwner()))).toBeInstanceOf(JournalHeld);
+      await lease.release();
+      const taken = await other.acquire(lease.session, newOwner());
+      await other.append(taken, 0, notices(lease.session, 0, 1));
+      expect(await failure(journal.append(taken, 1, notices(lease.session, 1, 1)))).toBeInstanceOf(LeaseLost);
+    });
+
+    claim("any appends over several sessions are read back equal and without a gap", async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(appendArbitrary, { maxLength: 30 }), async (appends) => {
+          const leases = [await hold(), await hold(), await hold()];
+          const written = leases.map((): StoredEvent[] => []);
+          const waiting: Promise<void>[] = [];
+          for (const { slot, texts, settle } of appends) {
+            const [lease, log] = [leases[slot], written[slot]];
+            if (lease === undefined || log === undefined) continue;
+            const events = texts.flatMap((text, index) => notices(lease.session, log.length + index, 1, text));
+            waiting.push(journal.append(lease, log.length, events));
+            log.push(...events);
+            if (settle) await Promise.all(waiting.splice(0));
+          }
+          await Promise.all(waiting);
+          for (const [slot, lease] of leases.entries()) {
+            expect(readable(await journal.read(lease.session))).toEqual(written[slot] ?? []);
+            expect(await journal.head(lease.session)).toBe(written[slot]?.length ?? 0);
+          }
+        }),
+        { numRuns: 40, seed: 46 },
+      );
+    }, 60_000);
+  });
+}
+
+const appendArbitrary = fc.record({
+  slot: fc.nat({ max: 2 }),
+  texts: fc.array(fc.string({ unit: "binary" }), { maxLength: 4 }),
+  settle: fc.boolean(),
+});
+
+function readable(rows: readonly LogRow[]): readonly StoredEvent[] {
+  return rows.map((row) => {
+    if (row.kind === "damaged") throw new Error(`event ${row.seq} is damaged: ${row.reason}`);
+    return row.event;
+  });
+}
+
+function seqs(rows: readonly LogRow[]): readonly number[] {
+  return rows.map((row) => row.kind === "event" ? row.event.seq : row.seq);
+}
+
+async function failure(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error("it did not fail");
+}
