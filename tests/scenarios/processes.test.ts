@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
+import { isAlive } from "../fixtures/alive.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
 import { runOrrery, startOrrery, ended } from "../host/orrery.ts";
 
@@ -44,21 +45,13 @@ async function callTool(script: string, manifest = "timeout_ms = 10000", input: 
   const ends = report.events.filter((event) => event.type === "call_ended");
   expect([report.status, ends.length]).toEqual(["completed", 1]);
   for (const pid of recordedPids()) expect([pid, isAlive(pid)]).toEqual([pid, false]);
-  const end = ends[0] as Record<string, unknown> & { result: { text: string; is_error: boolean }; outcome: Record<string, unknown>; duration_ms: number };
+  const end = ends[0] as unknown as Record<string, unknown> & { result: { text: string; is_error: boolean }; outcome: Record<string, unknown>; duration_ms: number };
   return { text: end.result.text, is_error: end.result.is_error, outcome: end.outcome, event: end, elapsed_ms: end.duration_ms };
 }
 
 /** Fixtures write the pids of what they start to files called `pid-…`. */
 function recordedPids(): readonly number[] {
   return ["pid-1", "pid-2", "pid-3"].map((name) => join(workspace.path, name)).filter((file) => existsSync(file)).map((file) => Number(readFileSync(file, "utf8")));
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return !/^\d+ \(.*\) [ZX] /s.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
-  } catch {
-    return false;
-  }
 }
 
 describe("a descendant that holds the pipes", () => {
@@ -139,7 +132,7 @@ describe("output", () => {
     clearInterval(watch);
     expect(code).toBe(0);
     const report = JSON.parse(stdout) as Report;
-    const end = report.events.find((event) => event.type === "call_ended") as Record<string, unknown> & { result: { text: string } };
+    const end = report.events.find((event) => event.type === "call_ended") as unknown as Record<string, unknown> & { result: { text: string } };
     expect(end.result.text.endsWith("TAIL\n")).toBe(true);
     expect(end["truncated"]).toMatchObject({ stdout_bytes: 3_000_000_005 });
     expect(new TextEncoder().encode(end.result.text).length).toBeLessThan(70_000);
