@@ -55,7 +55,10 @@ describe("tool()", () => {
   });
 
   test("keeps execute callable with its types", () => {
-    const result: { ticket_id: number; priority: string } = createTicket.execute({ title: "a", description: "b", priority: "low" }, context());
+    const result: { ticket_id: number; priority: string } = createTicket.execute(
+      { title: "a", description: "b", priority: "low" },
+      context(),
+    );
     expect(result).toEqual({ ticket_id: 1, priority: "LOW" });
   });
 
@@ -133,7 +136,8 @@ describe("a tool that fails", () => {
     [undefined, "The tool threw what is not an error: undefined"],
     [{ code: 7 }, 'The tool threw what is not an error: {"code":7}'],
     [null, "The tool threw what is not an error: null"],
-    [10n, "The tool threw what has no text"],
+    [10n, "The tool threw what is not an error: 10"],
+    [{ n: 10n }, "The tool threw what has no text"],
     [new Error(""), "Error"],
   ];
   for (const [value, text] of thrown) {
@@ -149,19 +153,22 @@ describe("a tool's return value", () => {
   const unholdable: readonly (readonly [unknown, string])[] = [
     [{ rows: [1, NaN] }, '["rows"][1] is NaN'],
     [-Infinity, "the value is -Infinity"],
-    [{ n: 1n }, '["n"] is a bigint'],
-    [() => 1, "the value is a function"],
-    [[Symbol("s")], "[0] is a symbol"],
-    [new Map([[1, 2]]), "the value is a Map"],
-    [{ all: new Set([1]) }, '["all"] is a Set'],
-    [new Uint8Array(2), "the value is a Uint8Array"],
-    [[Promise.resolve(1)], "[0] is a Promise"],
-    [{ error: new Error("x") }, '["error"] is a Error'],
+    [{ n: 1n }, '["n"] is of type bigint'],
+    [() => 1, "the value is of type function"],
+    [[Symbol("s")], "[0] is of type symbol"],
+    [new Map([[1, 2]]), "the value is of type Map"],
+    [{ all: new Set([1]) }, '["all"] is of type Set'],
+    [new Uint8Array(2), "the value is of type Uint8Array"],
+    [[Promise.resolve(1)], "[0] is of type Promise"],
+    [{ error: new Error("x") }, '["error"] is of type Error'],
     [cyclic, '[0]["again"] contains itself'],
   ];
   for (const [value, fault] of unholdable) {
     test(`is an error that names the place if JSON cannot hold it: ${fault}`, async () => {
-      expect(await call(tool({ ...bare, execute: () => value }), {})).toEqual({ is_error: true, text: `The tool returned what JSON cannot hold: ${fault}` });
+      expect(await call(tool({ ...bare, execute: () => value }), {})).toEqual({
+        is_error: true,
+        text: `The tool returned what JSON cannot hold: ${fault}`,
+      });
     });
   }
 

@@ -1,17 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import type { JsonObject } from "../../../lib/session/json.ts";
-import { type HostLaunch, type HostReply, NOTHING_CAPTURED, type Run } from "../../../lib/session/launch.ts";
-import type { Description } from "../../../lib/tools/sdk/description.ts";
+import { NOTHING_CAPTURED, type Run } from "../../../lib/session/launch.ts";
 import type { Place } from "../../../lib/tools/sdk/language.ts";
 import { typescript } from "../../../lib/tools/sdk/module-tool.ts";
-import { toInput } from "../../../lib/session/json.ts";
-import type { WireMessage } from "../../../lib/tools/sdk/wire.ts";
-import { fixtures } from "./run-launch.ts";
+import { callModule, describeModuleFile } from "./run-module.ts";
 
 const files: Readonly<Record<string, string>> = {
   "shop.ts": `
@@ -116,7 +112,7 @@ describe("a TypeScript tool file anywhere on the disk", () => {
         approval: "always",
         timeout_ms: 30_000,
       },
-    ].toSorted((left, right) => described.tools[0]?.name === left.name ? -1 : described.tools[0]?.name === right.name ? 1 : 0));
+    ]);
   });
 
   test("answers a call with the value, and sends what it tells", async () => {
@@ -132,7 +128,10 @@ describe("a TypeScript tool file anywhere on the disk", () => {
   test("fails by ValidationError, by an error and by something else, each as an error result", async () => {
     expect((await callFile("shop.ts", "refund", { amount: 0 })).result).toEqual({ is_error: true, text: "Amount must be positive" });
     expect((await callFile("shop.ts", "refund", { amount: 1 })).result).toEqual({ is_error: true, text: "TypeError: no till" });
-    expect((await callFile("shop.ts", "refund", { amount: 101 })).result).toEqual({ is_error: true, text: "The tool threw what is not an error: too much" });
+    expect((await callFile("shop.ts", "refund", { amount: 101 })).result).toEqual({
+      is_error: true,
+      text: "The tool threw what is not an error: too much",
+    });
   });
 
   test("may be JavaScript with a default export, and sees the workspace and the call's environment", async () => {
@@ -141,7 +140,10 @@ describe("a TypeScript tool file anywhere on the disk", () => {
   });
 
   test("that no longer has the tool is an error result", async () => {
-    expect((await callFile("none.ts", "greet", {})).result).toEqual({ is_error: true, text: `Cannot call "greet" as ${join(folder, "none.ts")} no longer has a tool of that name` });
+    expect((await callFile("none.ts", "greet", {})).result).toEqual({
+      is_error: true,
+      text: `Cannot call "greet" as ${join(folder, "none.ts")} no longer has a tool of that name`,
+    });
   });
 
   const faults: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
@@ -149,7 +151,10 @@ describe("a TypeScript tool file anywhere on the disk", () => {
     "syntax.ts": { code: "module_load", line: 2, column: 18 },
     "missing.ts": { code: "module_load", message: expect.stringContaining("not-there.ts") },
     "throws.ts": { code: "module_load", message: "Cannot load the file: at load" },
-    "schema.ts": { code: "tool_invalid", message: expect.stringContaining('The tool "when" is wrong: the parameters cannot be shown to a model: The "date" schema') },
+    "schema.ts": {
+      code: "tool_invalid",
+      message: expect.stringContaining('The tool "when" is wrong: the parameters cannot be shown to a model: The "date" schema'),
+    },
     "twins.ts": { code: "tool_invalid", message: 'The file has two tools named "twin"' },
     "construct.ts": { code: "module_load", message: "Cannot load the file: needs a till" },
   };
@@ -171,50 +176,26 @@ describe("deno.json", () => {
 
 describe("a host that gave no reply", () => {
   test("makes an error result, and a description that says so", () => {
-    const run: Run = { outcome: { kind: "timed_out", after_ms: 10 }, stdout: NOTHING_CAPTURED, stderr: NOTHING_CAPTURED, duration_ms: 10, reaped: [] };
+    const run: Run = {
+      outcome: { kind: "timed_out", after_ms: 10 },
+      stdout: NOTHING_CAPTURED,
+      stderr: NOTHING_CAPTURED,
+      duration_ms: 10,
+      reaped: [],
+    };
     expect(typescript.read("greet", run).result).toEqual({ is_error: true, text: expect.stringContaining("greet timed out after 10 ms") });
     expect(typescript.readDescription(run)).toMatchObject({ kind: "broken", diagnostics: [{ code: "describe_failed" }] });
   });
 });
 
-async function describeFile(file: string): Promise<Description> {
-  return typescript.readDescription((await host(typescript.describe(join(folder, file), place(), 20_000))).run);
+function describeFile(file: string) {
+  return describeModuleFile(join(folder, file), place());
 }
 
-async function callFile(file: string, name: string, input: JsonObject, env: Readonly<Record<string, string>> = {}) {
-  const description = { name, description: "", parameters: {}, read_only: false, speculation_safe: false, approval: "never", timeout_ms: 20_000 } as const;
-  const { run, messages } = await host(typescript.call(join(folder, file), description, toInput(input), place(env)));
-  return { ...typescript.read(name, run), messages };
+function callFile(file: string, name: string, input: JsonObject, env: Readonly<Record<string, string>> = {}) {
+  return callModule(join(folder, file), name, input, place(env));
 }
 
 function place(env: Readonly<Record<string, string>> = {}): Place {
   return { workspace: folder, env: { PATH: process.env["PATH"] ?? "", ...env } };
-}
-
-async function host(launch: ReturnType<typeof typescript.call>): Promise<{ readonly run: Run; readonly messages: readonly WireMessage[] }> {
-  const { module, tool, input, context } = launch as HostLaunch;
-  const lines = await converse(JSON.stringify({ module, tool, input: JSON.parse(input), context }));
-  const spoken = lines.map((line) => JSON.parse(line) as { readonly message?: WireMessage; readonly reply?: HostReply });
-  const reply = spoken.at(-1)?.reply;
-  if (reply === undefined) throw new Error(`The host gave no reply: ${lines.join("\n")}`);
-  const run: Run = { outcome: { kind: "returned" }, stdout: NOTHING_CAPTURED, stderr: NOTHING_CAPTURED, reply, duration_ms: 1, reaped: [] };
-  return { run, messages: spoken.flatMap(({ message }) => message === undefined ? [] : [message]) };
-}
-
-async function converse(request: string): Promise<readonly string[]> {
-  const program = join(fixtures, "module-host.ts");
-  const deno = ["run", "-A", "--no-check", "--config", join(fixtures, "../../../deno.json"), program];
-  const { HOME = "/", DENO_DIR, XDG_CACHE_HOME } = process.env;
-  const env = { PATH: process.env["PATH"] ?? "", HOME, LEFT_OVER: "1", ...(DENO_DIR === undefined ? {} : { DENO_DIR }), ...(XDG_CACHE_HOME === undefined ? {} : { XDG_CACHE_HOME }) };
-  const child = spawn(process.execPath, "Deno" in globalThis ? deno : ["--no-install", program], { cwd: "/", env, stdio: "pipe" });
-  let stdout = "";
-  let stderr = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => stdout += text);
-  child.stderr.setEncoding("utf8").on("data", (text: string) => stderr += text);
-  child.stdin.end(request);
-  const { promise, resolve } = Promise.withResolvers<void>();
-  child.on("close", () => resolve());
-  await promise;
-  if (stdout === "") throw new Error(`The host said nothing: ${stderr}`);
-  return stdout.trimEnd().split("\n");
 }

@@ -12,7 +12,15 @@ const integer = { type: "integer" };
 const signatures: readonly (readonly [string, Readonly<Record<string, unknown>>, readonly string[]])[] = [
   [
     "plain",
-    { a: string, b: integer, c: { type: "number" }, d: { type: "boolean" }, e: { type: "array" }, f: { type: "object" }, g: { type: "null" } },
+    {
+      a: string,
+      b: integer,
+      c: { type: "number" },
+      d: { type: "boolean" },
+      e: { type: "array" },
+      f: { type: "object" },
+      g: { type: "null" },
+    },
     ["a", "b", "c", "d", "e", "f", "g"],
   ],
   [
@@ -76,7 +84,10 @@ const signatures: readonly (readonly [string, Readonly<Record<string, unknown>>,
     },
     ["query"],
   ],
-  ["flush_docstring", { query: { type: "string", description: "The query" }, limit: { type: "integer", description: "The limit", default: 1 } }, ["query"]],
+  ["flush_docstring", {
+    query: { type: "string", description: "The query" },
+    limit: { type: "integer", description: "The limit", default: 1 },
+  }, ["query"]],
   ["from_signature", { text: { type: "string", description: "What to repeat" }, times: { type: "integer", default: 2 } }, ["text"]],
 ];
 
@@ -90,7 +101,9 @@ describe("a schema from a signature", () => {
   }
 
   test("is one that inputs can be checked against", async () => {
-    for (const { name, parameters } of (await described).values()) expect([name, (await compileSchema(parameters)).problems]).toEqual([name, []]);
+    for (const { name, parameters } of (await described).values()) {
+      expect([name, (await compileSchema(parameters)).problems]).toEqual([name, []]);
+    }
   });
 
   test("is right under `from __future__ import annotations`", async () => {
@@ -112,7 +125,14 @@ describe("a schema from a signature", () => {
 describe("@tool with options", () => {
   test("takes name, description, read_only, speculation_safe, approval and timeout_ms", async () => {
     const { parameters: _, ...rest } = (await describeFile("python/signatures.py")).get("renamed") ?? {};
-    expect(rest).toEqual({ name: "renamed", description: "Said here.", read_only: true, speculation_safe: true, approval: "always", timeout_ms: 1234 });
+    expect(rest).toEqual({
+      name: "renamed",
+      description: "Said here.",
+      read_only: true,
+      speculation_safe: true,
+      approval: "always",
+      timeout_ms: 1234,
+    });
   });
 
   test("takes True for approval and no more than ten minutes", async () => {
@@ -138,10 +158,23 @@ describe("a summary", () => {
 describe("a file that has no tools to offer", () => {
   const faults: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     syntax: { code: "python_syntax", line: 3, column: 12 },
-    missing_import: { code: "python_load", line: 1, message: "Cannot load the file: ModuleNotFoundError: No module named 'a_package_that_is_not_there'" },
+    imports_syntax: { code: "python_syntax", line: 2, message: "Cannot load the file: invalid syntax (syntax.py, line 3)" },
+    unholdable: {
+      code: "tool_invalid",
+      message: 'The tools say of themselves what JSON cannot hold: ["tools"][0]["parameters"]["required"] is of type set',
+    },
+    missing_import: {
+      code: "python_load",
+      line: 1,
+      message: "Cannot load the file: ModuleNotFoundError: No module named 'a_package_that_is_not_there'",
+    },
     exits: { code: "python_exit", message: "Cannot load the file as it ends Python with sys.exit(3)" },
     no_tools: { code: "no_tools" },
-    type: { code: "tool_invalid", message: 'Cannot describe parameter "date" of "when": date has no JSON Schema; use str, int, float, bool, list, dict, Optional, Literal or Enum' },
+    type: {
+      code: "tool_invalid",
+      message:
+        'Cannot describe parameter "date" of "when": date has no JSON Schema; use str, int, float, bool, list, dict, Optional, Literal or Enum',
+    },
     name: { code: "tool_invalid", message: 'The tool "two words" is wrong: name: must be 1 to 64 letters, digits, _ or -' },
     twins: { code: "tool_invalid", message: 'The file has two tools named "f"' },
   };

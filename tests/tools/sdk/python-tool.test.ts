@@ -5,7 +5,7 @@ import { delimiter, join } from "node:path";
 import process from "node:process";
 import { existsSync, readdirSync } from "node:fs";
 import { NOTHING_CAPTURED, type Run } from "../../../lib/session/launch.ts";
-import { type Description } from "../../../lib/tools/sdk/description.ts";
+import type { Description } from "../../../lib/tools/sdk/description.ts";
 import { python } from "../../../lib/tools/sdk/python-tool.ts";
 import { callPython, fixtures, placeOf, runLaunch } from "./run-launch.ts";
 
@@ -25,7 +25,7 @@ describe("a Python tool's result", () => {
   const holdable: Readonly<Record<string, string>> = {
     nothing: "null",
     text: '"a \\"text\\""',
-    numbers: "[1,3.0,9007199254740993,1e+300,-0.0,true]",
+    numbers: "[1,3.0,9007199254740991,1e+300,-0.0,true]",
     tuple: "[1,2]",
     unicode: '"你好 😀"',
     half: '"half \\ud83d"',
@@ -35,6 +35,10 @@ describe("a Python tool's result", () => {
       expect((await callPython(MANNERS, "returns", { what })).result).toEqual({ is_error: false, text, data: JSON.parse(text) });
     });
   }
+
+  test("has no data beside the text if a number in it is too large for JavaScript", async () => {
+    expect((await callPython(MANNERS, "returns", { what: "large" })).result).toEqual({ is_error: false, text: '{"id":9007199254740993}' });
+  });
 
   const unholdable: Readonly<Record<string, string>> = {
     nan: '["rows"][1] is nan',
@@ -48,7 +52,10 @@ describe("a Python tool's result", () => {
   };
   for (const [what, fault] of Object.entries(unholdable)) {
     test(`is an error that names the place if JSON cannot hold the value: ${what}`, async () => {
-      expect((await callPython(MANNERS, "returns", { what })).result).toEqual({ is_error: true, text: `The tool returned what JSON cannot hold: ${fault}` });
+      expect((await callPython(MANNERS, "returns", { what })).result).toEqual({
+        is_error: true,
+        text: `The tool returned what JSON cannot hold: ${fault}`,
+      });
     });
   }
 
@@ -118,7 +125,10 @@ describe("a Python tool's input", () => {
   });
 
   test("without an argument that the function needs is refused by name", async () => {
-    expect((await callPython("python/signatures.py", "documented", {})).result).toEqual({ is_error: true, text: 'The argument "query" is missing' });
+    expect((await callPython("python/signatures.py", "documented", {})).result).toEqual({
+      is_error: true,
+      text: 'The argument "query" is missing',
+    });
   });
 });
 
@@ -148,7 +158,10 @@ describe("a Python tool that fails", () => {
 
   test("by sys.exit() is an error result, whatever the code", async () => {
     expect((await callPython(MANNERS, "exits", {})).result).toEqual({ is_error: true, text: "The tool ended Python with sys.exit()" });
-    expect((await callPython(MANNERS, "exits", { code: 0 })).result).toEqual({ is_error: true, text: "The tool ended Python with sys.exit(0)" });
+    expect((await callPython(MANNERS, "exits", { code: 0 })).result).toEqual({
+      is_error: true,
+      text: "The tool ended Python with sys.exit(0)",
+    });
   });
 
   test("by ending its process says so, with what it printed", async () => {
@@ -156,7 +169,9 @@ describe("a Python tool that fails", () => {
       is_error: true,
       text: "vanishes ended its process before it returned anything.\n[stderr]\nlast words",
     });
-    expect((await callPython(MANNERS, "vanishes", { code: 9 })).result.text).toBe("vanishes failed with exit code 9.\n[stderr]\nlast words");
+    expect((await callPython(MANNERS, "vanishes", { code: 9 })).result.text).toBe(
+      "vanishes failed with exit code 9.\n[stderr]\nlast words",
+    );
   });
 
   test("by never returning is ended at its deadline", async () => {
@@ -204,12 +219,16 @@ describe("the process of a Python tool", () => {
 
   test("sends what a tool tells while it runs, from sync and async tools", async () => {
     const { result, messages } = await callPython(MANNERS, "tells", {});
-    expect(result.data).toBe("Cannot send a message that JSON cannot hold: [\"message\"][\"data\"] is of type set");
+    expect(result.data).toBe('Cannot send a message that JSON cannot hold: ["message"]["data"] is of type set');
     const timestamp = expect.any(String);
     expect(messages).toEqual([
       { type: "agent_status", data: { status: "thinking" }, timestamp },
       { type: "progress_update", data: { task_id: "build", progress: 40, message: "compiling" }, timestamp },
-      { type: "todo_list", data: { items: [{ id: "1", description: "first", status: "completed", required: true }], timestamp }, timestamp },
+      {
+        type: "todo_list",
+        data: { items: [{ id: "1", description: "first", status: "completed", required: true }], timestamp },
+        timestamp,
+      },
       { type: "custom", data: [1], timestamp },
     ]);
     const awaited = await callPython(MANNERS, "awaits_in_every_way", {});
@@ -255,7 +274,9 @@ describe("a file without a usable Python", () => {
       expect(result.is_error).toBe(true);
       expect(result.text).toContain(`python3 is version ${version}`);
       expect(result.text).toContain("needs 3.9 or newer");
-      expect(codesOf(python.readDescription(await runLaunch(python.describe(join(fixtures, MANNERS), placeOf(env), 10_000))))).toEqual(["python_old"]);
+      expect(codesOf(python.readDescription(await runLaunch(python.describe(join(fixtures, MANNERS), placeOf(env), 10_000))))).toEqual([
+        "python_old",
+      ]);
     });
   }
 
@@ -265,7 +286,8 @@ describe("a file without a usable Python", () => {
       const folder = mkdtempSync(join(scratch, "python-"));
       symlinkSync(found ?? "", join(folder, "python3"));
       for (const file of ["python/future.py", "python/signatures.py"]) {
-        const launch = (env: Record<string, string>) => runLaunch(python.describe(join(fixtures, file), placeOf(env), 20_000)).then(python.readDescription);
+        const launch = (env: Record<string, string>) =>
+          runLaunch(python.describe(join(fixtures, file), placeOf(env), 20_000)).then(python.readDescription);
         const described = await launch({ PATH: folder });
         expect(described.kind).toBe("described");
         expect(described).toEqual(await launch({}));
@@ -287,7 +309,13 @@ describe("what travels with a call", () => {
   });
 
   test("works in a locale that is not UTF-8, with no home and no folder to write to", async () => {
-    const { result } = await callPython(MANNERS, "returns", { what: "unicode" }, { LC_ALL: "C", PYTHONUTF8: "0", PYTHONCOERCECLOCALE: "0", HOME: "/nowhere", TMPDIR: "/nowhere" });
+    const { result } = await callPython(MANNERS, "returns", { what: "unicode" }, {
+      LC_ALL: "C",
+      PYTHONUTF8: "0",
+      PYTHONCOERCECLOCALE: "0",
+      HOME: "/nowhere",
+      TMPDIR: "/nowhere",
+    });
     expect(result.data).toBe("你好 😀");
   });
 });
@@ -299,7 +327,9 @@ function codesOf(description: Description): readonly string[] {
 /** An interpreter of that version, on the PATH or where pyenv keeps its own. */
 function findPython(version: string): string | null {
   const pyenv = join(process.env["PYENV_ROOT"] ?? join(process.env["HOME"] ?? "/", ".pyenv"), "versions");
-  const kept = existsSync(pyenv) ? readdirSync(pyenv).filter((name) => name.startsWith(`${version}.`)).map((name) => join(pyenv, name, "bin")) : [];
+  const kept = existsSync(pyenv)
+    ? readdirSync(pyenv).filter((name) => name.startsWith(`${version}.`)).map((name) => join(pyenv, name, "bin"))
+    : [];
   const folders = [...kept, ...(process.env["PATH"] ?? "").split(delimiter).filter((folder) => !folder.includes("shims"))];
   return folders.map((folder) => join(folder, `python${version}`)).find((path) => existsSync(path)) ?? null;
 }

@@ -63,7 +63,15 @@ export async function callPython(
   env: Readonly<Record<string, string>> = {},
   timeout_ms = 30_000,
 ): Promise<PythonCall> {
-  const description = { name, description: "", parameters: {}, read_only: false, speculation_safe: false, approval: "never", timeout_ms } as const;
+  const description = {
+    name,
+    description: "",
+    parameters: {},
+    read_only: false,
+    speculation_safe: false,
+    approval: "never",
+    timeout_ms,
+  } as const;
   const given = typeof input === "string" ? { value: {}, text: input } : toInput(input);
   const run = await runLaunch(python.call(join(fixtures, file), description, given, placeOf(env)));
   return { ...python.read(name, run), run, messages: python.listen()(run.stdout.text) };

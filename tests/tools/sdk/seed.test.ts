@@ -8,7 +8,9 @@ import { callPython, fixtures, placeOf, runLaunch } from "./run-launch.ts";
 
 describe("the schema of create_ticket", () => {
   test("comes out as the page prints it, in the same order", async () => {
-    const description = python.readDescription(await runLaunch(python.describe(join(fixtures, "seed/create_ticket.py"), placeOf(), 20_000)));
+    const description = python.readDescription(
+      await runLaunch(python.describe(join(fixtures, "seed/create_ticket.py"), placeOf(), 20_000)),
+    );
     if (description.kind === "broken") throw new Error(JSON.stringify(description));
     const [{ name, description: text, parameters } = {}] = description.tools;
     expect(JSON.stringify({ name, description: text, parameters }, null, 2)).toBe(`{
@@ -49,7 +51,12 @@ const samples: readonly (readonly [string, string, Record<string, string | numbe
   ["agent_list", "create_ticket", { title: "a", description: "b" }, '{"ticket_id":"T-1","status":"created"}'],
   ["agent_list", "get_weather", { city: "Oslo" }, '{"temp":65,"conditions":"sunny"}'],
   ["create_ticket", "create_ticket", { title: "a", description: "b", priority: "high" }, '{"ticket_id":"T-1","status":"created"}'],
-  ["search_products", "search_products", { query: "a", category: null }, '[{"name":"Anvil","price":9.5,"id":1},{"name":"Apple","price":3.0,"id":2}]'],
+  [
+    "search_products",
+    "search_products",
+    { query: "a", category: null },
+    '[{"name":"Anvil","price":9.5,"id":1},{"name":"Apple","price":3.0,"id":2}]',
+  ],
   ["search_products", "search_products", { query: "a", category: "food", max_results: 1 }, '[{"name":"Apple","price":3.0,"id":2}]'],
   [
     "schedule_appointment",
@@ -67,7 +74,11 @@ const samples: readonly (readonly [string, string, Record<string, string | numbe
 describe("a sample", () => {
   for (const [file, tool, input, expected] of samples) {
     test(`${file}.py: ${tool}(${JSON.stringify(input)}) returns ${expected.slice(0, 40)}`, async () => {
-      expect((await callPython(`seed/${file}.py`, tool, input)).result).toEqual({ is_error: false, text: expected, data: JSON.parse(expected) });
+      expect((await callPython(`seed/${file}.py`, tool, input)).result).toEqual({
+        is_error: false,
+        text: expected,
+        data: JSON.parse(expected),
+      });
     });
   }
 
@@ -80,10 +91,18 @@ describe("a sample", () => {
   }
 
   test("search_flights says what it does through the agent that it does not define", async () => {
-    const { result, messages } = await callPython("seed/search_flights.py", "search_flights", { origin: "OSL", destination: "BGO", date: "2026-12-01" });
+    const { result, messages } = await callPython("seed/search_flights.py", "search_flights", {
+      origin: "OSL",
+      destination: "BGO",
+      date: "2026-12-01",
+    });
     expect(result.data).toEqual([{ flight_number: "OR 12", departure: "2026-12-01T08:00", arrival: "2026-12-01T09:30", price: 99 }]);
     expect(messages).toEqual([
-      { type: "agent_status", data: { status: "thinking", message: "Searching flights from OSL to BGO..." }, timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/) },
+      {
+        type: "agent_status",
+        data: { status: "thinking", message: "Searching flights from OSL to BGO..." },
+        timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/),
+      },
     ]);
   });
 });
@@ -95,7 +114,9 @@ describe("a sample that talks to a server", () => {
 
   beforeAll(async () => {
     server = createServer((request, response) => {
-      void answer(request).then(({ status, body }) => response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body)));
+      void answer(request).then(({ status, body }) =>
+        response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body))
+      );
     });
     const { promise, resolve } = Promise.withResolvers<void>();
     server.listen(0, "127.0.0.1", resolve);
@@ -117,7 +138,11 @@ describe("a sample that talks to a server", () => {
     for await (const chunk of request) chunks.push(chunk as Uint8Array);
     const body = JSON.parse(new TextDecoder().decode(joined(chunks))) as (typeof asked)[number];
     asked.push(body);
-    const call = (id: string, city: string) => ({ id, type: "function", function: { name: "get_weather", arguments: JSON.stringify({ city }) } });
+    const call = (id: string, city: string) => ({
+      id,
+      type: "function",
+      function: { name: "get_weather", arguments: JSON.stringify({ city }) },
+    });
     const message = asked.length === 1
       ? { role: "assistant", content: null, tool_calls: [call("call_a", "Oslo"), call("call_b", "Atlantis")] }
       : { role: "assistant", content: "It is sunny." };
@@ -132,7 +157,9 @@ describe("a sample that talks to a server", () => {
   });
 
   test("generate_response runs its loop against an endpoint, and its notifications pair up", async () => {
-    const { result, messages } = await callPython("seed/agent_loop.py", "ask", { question: "What is the weather?" }, { OPENAI_BASE_URL: `${url}/v1` });
+    const { result, messages } = await callPython("seed/agent_loop.py", "ask", { question: "What is the weather?" }, {
+      OPENAI_BASE_URL: `${url}/v1`,
+    });
     expect(result.data).toBe("It is sunny.");
     expect(asked.length).toBe(2);
     expect(asked[0]?.messages).toEqual([
@@ -140,16 +167,21 @@ describe("a sample that talks to a server", () => {
       { role: "user", content: "What is the weather?" },
     ]);
     const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
-    expect(asked[0]?.tools).toEqual([{ type: "function", function: { name: "get_weather", description: "Tell the weather.", parameters } }]);
+    expect(asked[0]?.tools).toEqual([{
+      type: "function",
+      function: { name: "get_weather", description: "Tell the weather.", parameters },
+    }]);
     expect(asked[1]?.messages.slice(3)).toEqual([
       { role: "tool", tool_call_id: "call_a", content: '{"temp": 65, "conditions": "sunny"}' },
       { role: "tool", tool_call_id: "call_b", content: '{"error": "There is no such city"}' },
     ]);
+    const [first, second] = messages.flatMap(({ type, data }) => type === "tool_call" ? [(data as { call_id: string }).call_id] : []);
+    expect(first).not.toBe(second);
     expect(messages.map(({ type, data }) => ({ type, data }))).toEqual([
-      { type: "tool_call", data: { tool_name: "get_weather", arguments: { city: "Oslo" }, call_id: "call_1" } },
-      { type: "tool_result", data: { call_id: "call_1", result: { temp: 65, conditions: "sunny" } } },
-      { type: "tool_call", data: { tool_name: "get_weather", arguments: { city: "Atlantis" }, call_id: "call_2" } },
-      { type: "tool_result", data: { call_id: "call_2", result: { error: "There is no such city" }, error: "There is no such city" } },
+      { type: "tool_call", data: { tool_name: "get_weather", arguments: { city: "Oslo" }, call_id: first } },
+      { type: "tool_result", data: { call_id: first, result: { temp: 65, conditions: "sunny" } } },
+      { type: "tool_call", data: { tool_name: "get_weather", arguments: { city: "Atlantis" }, call_id: second } },
+      { type: "tool_result", data: { call_id: second, result: { error: "There is no such city" }, error: "There is no such city" } },
     ]);
   });
 });

@@ -26,8 +26,18 @@ describe("a session in the SDK's messages (a pin: front ends read these)", () =>
         model: "m",
       }),
       event("call_started", { call: CALL, name: "search", input_digest: "", worker: "w" }),
-      event("call_ended", { call: CALL, outcome: { kind: "exited", code: 0 }, result: { is_error: false, text: "[1]", data: [1] }, duration_ms: 1 }),
-      event("call_ended", { call: OTHER, outcome: { kind: "not_started", reason: "denied" }, result: { is_error: true, text: "not JSON" }, duration_ms: 0 }),
+      event("call_ended", {
+        call: CALL,
+        outcome: { kind: "exited", code: 0 },
+        result: { is_error: false, text: "[1]", data: [1] },
+        duration_ms: 1,
+      }),
+      event("call_ended", {
+        call: OTHER,
+        outcome: { kind: "not_started", reason: "denied" },
+        result: { is_error: true, text: "not JSON" },
+        duration_ms: 0,
+      }),
       event("task_changed", { task: { id: "1", subject: "look", status: "in_progress" } }),
       event("task_changed", { task: { id: "2", subject: "answer", status: "pending", required: false } }),
       event("task_changed", { task: { id: "1", subject: "look", status: "completed" } }),
@@ -77,7 +87,9 @@ describe("a session in the SDK's messages (a pin: front ends read these)", () =>
         usage: { input_tokens: 1, output_tokens: 1 },
         model: "m",
       }),
-      ...[OTHER, CALL].map((call) => event("call_ended", { call, outcome: { kind: "cancelled" }, result: { is_error: true, text: "" }, duration_ms: 0 })),
+      ...[OTHER, CALL].map((call) =>
+        event("call_ended", { call, outcome: { kind: "cancelled" }, result: { is_error: true, text: "" }, duration_ms: 0 })
+      ),
     ]);
     expect(ids("tool_result", messages).toSorted()).toEqual(ids("tool_call", messages).toSorted());
   });
@@ -100,7 +112,11 @@ describe("what a running tool sends", () => {
   test("is told apart from what the runtime says of itself", () => {
     expect(projectLive({ type: "status", session: SESSION, status: "call_announced", text: "search" }, at)).toEqual([]);
     expect(projectLive({ type: "text_delta", session: SESSION, step: 1, attempt: 1, text: "a" }, at)).toEqual([]);
-    expect(projectLive({ type: "status", session: SESSION, status: "speaking" }, at)).toEqual([{ type: "agent_status", data: { status: "speaking" }, timestamp: at }]);
+    expect(projectLive({ type: "status", session: SESSION, status: "speaking" }, at)).toEqual([{
+      type: "agent_status",
+      data: { status: "speaking" },
+      timestamp: at,
+    }]);
   });
 });
 

@@ -1,0 +1,110 @@
+/**
+ * How a tool is written in TypeScript: with `tool()`, or as a class. This is what a tool file imports from "orrery",
+ * so nothing here may know the rest of the program.
+ */
+import type * as v from "valibot";
+
+/** A valibot schema of an object, or a JSON Schema. */
+export type ToolParameters = v.GenericSchema | v.GenericSchemaAsync | JsonSchema;
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** What `execute` is given: what the valibot schema makes of the input, or the input as it is. */
+export type ToolInput<P extends ToolParameters> = P extends v.GenericSchema | v.GenericSchemaAsync ? v.InferOutput<P>
+  : Record<string, unknown>;
+
+export interface ToolContext {
+  /** Aborts when the call is cancelled or its time is over. The process is ended shortly after. */
+  readonly signal: AbortSignal;
+  /** Tells those who watch what the tool is doing. */
+  status(status: string, message?: string): void;
+  /** `percent` goes from 0 to 100. */
+  progress(task: string, percent: number, message?: string): void;
+}
+
+export interface ToolOptions {
+  /** It changes nothing: it may run beside other reads, and in plan mode. */
+  readonly read_only?: boolean;
+  /** It may be run before the model has finished asking for it, and its result thrown away. */
+  readonly speculation_safe?: boolean;
+  /** Whether a person must agree: "never" is the default, "destructive" asks in normal mode only. */
+  readonly approval?: "never" | "always" | "destructive";
+  /** 30000 by default, at most 600000. */
+  readonly timeoutMs?: number;
+}
+
+export interface ToolDefinition<P extends ToolParameters, R = unknown> extends ToolOptions {
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: P;
+  /** What it returns, or resolves to, must be something JSON can hold. */
+  execute(input: ToolInput<P>, context: ToolContext): R;
+}
+
+/** Known by this key and not by its class, as a file may have come by another copy of this module. */
+const brand = Symbol.for("orrery.tool");
+const invalid = Symbol.for("orrery.validation_error");
+
+/** A tool as a class. A subclass has `name`, `description`, `parameters` and `execute`. */
+export abstract class Tool implements ToolOptions {
+  static readonly [brand] = true;
+  readonly [brand] = true;
+  abstract readonly name: string;
+  abstract readonly description: string;
+  abstract readonly parameters: ToolParameters;
+  readonly read_only: boolean = false;
+  readonly speculation_safe: boolean = false;
+  readonly approval: "never" | "always" | "destructive" = "never";
+  readonly timeoutMs: number = DEFAULT_TIMEOUT_MS;
+  /** The input's type is the subclass's to say. */
+  abstract execute(input: never, context: ToolContext): unknown;
+}
+
+/** The input is wrong in a way the model can put right: the message becomes the call's error, without a stack. */
+export class ValidationError extends Error {
+  override readonly name = "ValidationError";
+  readonly [invalid] = true;
+}
+
+/** A tool from a function. Its `execute` keeps its type, so that a test can call it. */
+export function tool<const P extends ToolParameters, R>(definition: ToolDefinition<P, R>): Tool & ToolDefinition<P, R> {
+  return new FunctionTool(definition);
+}
+
+class FunctionTool<P extends ToolParameters, R> extends Tool implements ToolDefinition<P, R> {
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: P;
+  override readonly read_only: boolean;
+  override readonly speculation_safe: boolean;
+  override readonly approval: "never" | "always" | "destructive";
+  override readonly timeoutMs: number;
+  readonly execute: (input: ToolInput<P>, context: ToolContext) => R;
+
+  constructor(definition: ToolDefinition<P, R>) {
+    super();
+    this.name = definition.name;
+    this.description = definition.description;
+    this.parameters = definition.parameters;
+    this.read_only = definition.read_only ?? false;
+    this.speculation_safe = definition.speculation_safe ?? false;
+    this.approval = definition.approval ?? "never";
+    this.timeoutMs = definition.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    this.execute = (input, context) => definition.execute(input, context);
+  }
+}
+
+export const DEFAULT_TIMEOUT_MS = 30_000;
+export const MAX_TIMEOUT_MS = 600_000;
+
+export function isTool(value: unknown): value is Tool {
+  return typeof value === "object" && value !== null && brand in value;
+}
+
+/** A class whose instances are tools, not made yet. `Tool` itself, which is abstract, is none. */
+export function isToolClass(value: unknown): value is new () => Tool {
+  return typeof value === "function" && brand in value && !Object.hasOwn(value, brand);
+}
+
+export function isValidationError(value: unknown): value is ValidationError {
+  return value instanceof Error && invalid in value;
+}

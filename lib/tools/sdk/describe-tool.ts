@@ -1,0 +1,23 @@
+import { MAX_TIMEOUT_MS, type Tool } from "./define.ts";
+import type { ToolDescription } from "./description.ts";
+import { toInputSchema } from "./parameters.ts";
+
+/**
+ * What a tool says of itself. What is wrong with it is for the reader of descriptions to find, but for this:
+ * @throws {TypeError} if its parameters have no JSON Schema.
+ */
+export function describeTool(tool: Tool): ToolDescription {
+  try {
+    return {
+      name: tool.name,
+      description: tool.description,
+      parameters: { ...toInputSchema(tool.parameters) },
+      read_only: tool.read_only,
+      speculation_safe: tool.speculation_safe,
+      approval: tool.approval,
+      timeout_ms: Math.min(tool.timeoutMs, MAX_TIMEOUT_MS),
+    };
+  } catch (error) {
+    throw new TypeError(`The tool "${tool.name}" is wrong: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,51 @@
+/** What a tool file says of its tools, whichever language it is written in. */
+import * as v from "valibot";
+import type { Diagnostic } from "../diagnostic.ts";
+import { MAX_TIMEOUT_MS } from "./define.ts";
+
+export const ToolDescription = v.object({
+  /** What providers take as the name of a function. */
+  name: v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, _ or -")),
+  description: v.string(),
+  /** Not yet known to be a JSON Schema. */
+  parameters: v.record(v.string(), v.unknown()),
+  read_only: v.boolean(),
+  speculation_safe: v.boolean(),
+  approval: v.picklist(["never", "always", "destructive"], 'must be "never", "always" or "destructive"'),
+  timeout_ms: v.pipe(v.number(), v.integer("must be a whole number"), v.minValue(1, "must be above 0"), v.maxValue(MAX_TIMEOUT_MS)),
+});
+export type ToolDescription = v.InferOutput<typeof ToolDescription>;
+
+export type Description =
+  | { readonly kind: "described"; readonly tools: readonly ToolDescription[] }
+  | { readonly kind: "broken"; readonly diagnostics: readonly Diagnostic[] };
+
+/** Reads what came from another process. One tool that is wrong makes the file wrong. */
+export function parseDescription(tools: unknown): Description {
+  const listed = v.safeParse(v.array(v.unknown()), tools);
+  if (!listed.success) return broken("description_malformed", "The file's tools could not be read");
+  if (listed.output.length === 0) return broken("no_tools", "The file has no tools", "Export a tool, or move the file elsewhere.");
+  const parsed = listed.output.map((tool) => v.safeParse(ToolDescription, tool));
+  const faults = parsed.flatMap(({ success, issues }, index) => success ? [] : [toDiagnostic(listed.output[index], issues[0])]);
+  if (faults.length > 0) return { kind: "broken", diagnostics: faults };
+  return refuseTwins(parsed.flatMap(({ success, output }) => success ? [output] : []));
+}
+
+export function broken(code: string, message: string, remedy?: string): Description {
+  return { kind: "broken", diagnostics: [{ severity: "error", code, message, ...(remedy === undefined ? {} : { remedy }) }] };
+}
+
+function toDiagnostic(tool: unknown, issue: v.BaseIssue<unknown>): Diagnostic {
+  const name = v.is(v.object({ name: v.string() }), tool) ? tool.name : "";
+  const path = v.getDotPath(issue);
+  return {
+    severity: "error",
+    code: "tool_invalid",
+    message: `The tool "${name}" is wrong: ${path === null ? "" : `${path}: `}${issue.message}`,
+  };
+}
+
+function refuseTwins(tools: readonly ToolDescription[]): Description {
+  const twin = tools.find(({ name }, index) => tools.findIndex((other) => other.name === name) < index);
+  return twin === undefined ? { kind: "described", tools } : broken("tool_invalid", `The file has two tools named "${twin.name}"`);
+}

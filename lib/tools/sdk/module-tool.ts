@@ -1,0 +1,58 @@
+/** TypeScript and JavaScript tool files, as seen from outside the process that loads them (`module.ts` is inside). */
+import * as v from "valibot";
+import type { HostLaunch, HostModule, Run } from "../../session/launch.ts";
+import { readFailure } from "../ending.ts";
+import type { ReadResult } from "../tool.ts";
+import { broken, type Description, parseDescription } from "./description.ts";
+import type { Language, Place } from "./language.ts";
+
+export const typescript: Language = {
+  name: "typescript",
+  extensions: [".ts", ".js"],
+  describe: (file, place, timeout_ms) => launch({ file, ask: "describe" }, "", "{}", place, timeout_ms),
+  readDescription,
+  call: (file, tool, input, place) => launch({ file, ask: "call" }, tool.name, input.text, place, tool.timeout_ms),
+  read,
+  // What it says comes beside its output, as messages of the host.
+  listen: () => () => [],
+};
+
+function launch(module: HostModule, tool: string, input: string, { workspace, env }: Place, timeout_ms: number): HostLaunch {
+  return { kind: "host", tool, module, input, context: { workspace, env }, timeout_ms };
+}
+
+const position = v.exactOptional(v.number());
+const SentDescription = v.variant("kind", [
+  v.object({ kind: v.literal("described"), tools: v.unknown() }),
+  v.object({
+    kind: v.literal("broken"),
+    diagnostics: v.pipe(
+      v.array(
+        v.object({
+          severity: v.picklist(["error", "warning", "info"]),
+          code: v.string(),
+          message: v.string(),
+          line: position,
+          column: position,
+          remedy: v.exactOptional(v.string()),
+        }),
+      ),
+      v.readonly(),
+    ),
+  }),
+]);
+
+function readDescription(run: Run): Description {
+  const sent = v.safeParse(SentDescription, run.reply?.data);
+  if (!sent.success) return broken("describe_failed", `The file's tools could not be read: ${read("it", run).result.text}`);
+  return sent.output.kind === "broken" ? sent.output : parseDescription(sent.output.tools);
+}
+
+function read(tool: string, run: Run): ReadResult {
+  if (run.outcome.kind !== "returned" || run.reply === undefined) return readFailure(tool, run);
+  const { is_error, text, data, whole_bytes } = run.reply;
+  return {
+    result: { is_error, text, ...(data === undefined ? {} : { data }) },
+    ...(whole_bytes === undefined ? {} : { truncated: { stdout_bytes: whole_bytes, stderr_bytes: 0 } }),
+  };
+}

@@ -1,0 +1,109 @@
+/**
+ * [child process] A user's `.ts` or `.js` file in a tool host: which tools it has, and one call of one of them. The
+ * host serves this file and nothing else, so the process is made what the author expects: its environment, its
+ * directory, and "orrery" and "valibot" to import.
+ */
+import process from "node:process";
+import { pathToFileURL } from "node:url";
+import * as v from "valibot";
+import { provideModules } from "../../platform/modules.ts";
+import type { Json, JsonInput } from "../../session/json.ts";
+import type { HostContext, HostReply } from "../../session/launch.ts";
+import type { Diagnostic } from "../diagnostic.ts";
+import { isTool, isToolClass, Tool, tool, type ToolContext, ValidationError } from "./define.ts";
+import { describeTool } from "./describe-tool.ts";
+import { broken, type Description, parseDescription } from "./description.ts";
+import { describeThrown, invokeTool } from "./invoke.ts";
+import type { WireMessage } from "./wire.ts";
+
+export interface ModuleContext extends HostContext {
+  readonly signal: AbortSignal;
+  /** For those who watch the call. */
+  send(message: WireMessage): void;
+}
+
+/** Never rejects: whatever the file does short of ending the process is a reply. */
+export async function runModuleTool(file: string, name: string, input: JsonInput, context: ModuleContext): Promise<HostReply> {
+  settleIn(context);
+  const loaded = await loadTools(file);
+  if (loaded.kind === "broken") return { is_error: true, text: loaded.diagnostics.map(({ message }) => message).join("\n") };
+  const found = loaded.tools.find((each) => each.name === name);
+  if (found === undefined) return { is_error: true, text: `Cannot call "${name}" as ${file} no longer has a tool of that name` };
+  return await invokeTool(found, input.value, toToolContext(context), (stack) => console.error(stack));
+}
+
+/** The reply's `data` is a `Description`. */
+export async function describeModule(file: string, context: HostContext): Promise<HostReply> {
+  settleIn(context);
+  const loaded = await loadTools(file);
+  const description = loaded.kind === "broken" ? loaded : describeAll(loaded.tools);
+  return { is_error: false, text: "", data: JSON.parse(JSON.stringify(description)) as Json };
+}
+
+type Loaded = { readonly kind: "loaded"; readonly tools: readonly Tool[] } | Extract<Description, { kind: "broken" }>;
+
+/** What a tool file may import from "orrery" here. An agent has no place in the process of one call. */
+const surface = { tool, Tool, ValidationError };
+
+/** The variables that the supervisor knows its processes by stay. */
+const TAG = /^ORRERY_/;
+
+function settleIn({ env, workspace }: HostContext): void {
+  for (const variable of Object.keys(process.env)) if (!TAG.test(variable) && !Object.hasOwn(env, variable)) delete process.env[variable];
+  Object.assign(process.env, env);
+  process.chdir(workspace);
+  provideModules({ orrery: surface, valibot: { ...v } });
+}
+
+async function loadTools(file: string): Promise<Loaded> {
+  try {
+    const exports: Record<string, unknown> = await import(pathToFileURL(file).href);
+    return { kind: "loaded", tools: collect(Object.values(exports)) };
+  } catch (error) {
+    const diagnostic: Diagnostic = {
+      severity: "error",
+      code: "module_load",
+      message: `Cannot load the file: ${describeThrown(error)}`,
+      ...placeOf(error, file),
+    };
+    console.error(error);
+    return { kind: "broken", diagnostics: [diagnostic] };
+  }
+}
+
+/** Exported tools, and one instance of each exported class that none of them is an instance of. */
+function collect(exported: readonly unknown[]): readonly Tool[] {
+  const tools = new Set(exported.filter(isTool));
+  for (const each of new Set(exported.filter(isToolClass))) {
+    if (![...tools].some((known) => known instanceof each)) tools.add(new each());
+  }
+  return [...tools];
+}
+
+function describeAll(tools: readonly Tool[]): Description {
+  try {
+    return parseDescription(tools.map(describeTool));
+  } catch (error) {
+    return broken("tool_invalid", error instanceof Error ? error.message : String(error));
+  }
+}
+
+function toToolContext({ signal, send }: ModuleContext): ToolContext {
+  const emit = (type: string, data: Readonly<Record<string, unknown>>) => send({ type, data, timestamp: new Date().toISOString() });
+  return {
+    signal,
+    status: (status, message) => emit("agent_status", { status, ...(message === undefined ? {} : { message }) }),
+    progress: (task, percent, message) =>
+      emit("progress_update", { task_id: task, progress: percent, ...(message === undefined ? {} : { message }) }),
+  };
+}
+
+/** Where the file is wrong: Bun says so in fields of the error, Deno in its text. */
+function placeOf(error: unknown, file: string): Pick<Diagnostic, "line" | "column"> {
+  const { position } = Object(error) as { readonly position?: unknown };
+  const named = v.safeParse(v.object({ file: v.literal(file), line: v.number(), column: v.number() }), position);
+  if (named.success) return { line: named.output.line, column: named.output.column };
+  const text = error instanceof Error ? error.message : "";
+  const found = text.split("\n").flatMap((each) => each.includes(pathToFileURL(file).href) ? [/:(\d+):(\d+)\D*$/.exec(each)] : [])[0];
+  return found === undefined || found === null ? {} : { line: Number(found[1]), column: Number(found[2]) };
+}

@@ -1,0 +1,55 @@
+/** What a tool takes: the JSON Schema that a model and the gate see, and the value that `execute` gets. */
+import { toJsonSchema } from "@valibot/to-json-schema";
+import * as v from "valibot";
+import type { JsonObject } from "../../session/json.ts";
+import type { JsonSchema, ToolParameters } from "./define.ts";
+
+/** @throws {TypeError} if there is no JSON Schema for it. */
+export function toInputSchema(parameters: ToolParameters): JsonSchema {
+  if (!isValibot(parameters)) return parameters;
+  const { $schema: _dialect, ...schema } = convert(parameters);
+  if (schema["type"] !== "object") throw new TypeError("the parameters of a tool must be an object schema, as arguments have names");
+  return { ...schema, properties: schema["properties"] ?? {} };
+}
+
+export type ParsedInput =
+  | { readonly kind: "parsed"; readonly value: unknown }
+  /** `problem`: for the model. */
+  | { readonly kind: "unfit"; readonly problem: string };
+
+/** An input that has passed the JSON Schema may still fail here: a valibot schema can say more, and may change the value. */
+export async function parseInput(parameters: ToolParameters, input: JsonObject): Promise<ParsedInput> {
+  if (!isValibot(parameters)) return { kind: "parsed", value: input };
+  const result = await v.safeParseAsync(parameters, input);
+  if (result.success) return { kind: "parsed", value: result.output };
+  const faults = result.issues.map((issue) => {
+    const path = v.getDotPath(issue);
+    return `- ${path === null ? "(input)" : path}: ${issue.message}`;
+  });
+  return { kind: "unfit", problem: ["The input does not fit:", ...faults].join("\n") };
+}
+
+type ValibotSchema = Exclude<ToolParameters, JsonSchema>;
+
+/** Told by the mark that every version of valibot puts on its schemas: a file may bring its own. */
+function isValibot(parameters: ToolParameters): parameters is ValibotSchema {
+  const standard = (parameters as { readonly "~standard"?: { readonly vendor?: unknown } })["~standard"];
+  return standard?.vendor === "valibot";
+}
+
+function convert(parameters: ValibotSchema): Record<string, unknown> {
+  try {
+    return {
+      ...toJsonSchema(parameters as v.GenericSchema, {
+        target: "draft-2020-12",
+        typeMode: "input",
+        // A rule that JSON Schema cannot say (`v.check`) holds when the value is parsed; a type it cannot say is an error.
+        overrideAction: ({ errors, jsonSchema }) => errors === undefined || errors.length === 0 ? null : jsonSchema,
+      }),
+    };
+  } catch (error) {
+    throw new TypeError(`the parameters cannot be shown to a model: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+}

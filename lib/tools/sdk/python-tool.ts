@@ -1,0 +1,141 @@
+/**
+ * Python tool files: how `python3` is started on one, and what its answer means. Nothing of ours is on the disk: the
+ * SDK and its runner travel in the environment of the process, which takes them out before the author's code runs.
+ * Standard output carries frames, one JSON document a line, the answer last; whatever the author prints is on
+ * standard error (see `runner.py`).
+ */
+import * as v from "valibot";
+import { cutBytes, cutMiddle } from "../../session/excerpt.ts";
+import { type Json, numberToken, parseKeepingNumbers } from "../../session/json.ts";
+import { NOTHING_CAPTURED, type ProcessLaunch, type Run } from "../../session/launch.ts";
+import { describeDiagnostic, type Diagnostic } from "../diagnostic.ts";
+import { readFailure, RESULT_CAP_BYTES, section } from "../ending.ts";
+import type { ReadResult } from "../tool.ts";
+import { broken, type Description, parseDescription } from "./description.ts";
+import type { Language, Place } from "./language.ts";
+import BOOT from "./python/boot.py" with { type: "text" };
+import RUNNER from "./python/runner.py" with { type: "text" };
+import SDK from "./python/stella_sdk.py" with { type: "text" };
+import { WireMessage } from "./wire.ts";
+
+export const python: Language = {
+  name: "python",
+  extensions: [".py"],
+  describe: (file, place, timeout_ms) => launch(["describe", file], place, null, timeout_ms),
+  readDescription,
+  call: (file, tool, input, place) => launch(["call", file, tool.name], place, input.text, tool.timeout_ms),
+  read,
+  listen,
+};
+
+/**
+ * The answer is the last line, and the end of a stream is kept: this leaves it several times the room it can need
+ * (two ends of a cut result, escaped), however much was said before it.
+ */
+const CAP_BYTES = 32 * RESULT_CAP_BYTES;
+
+function launch(request: readonly string[], { workspace, env }: Place, stdin: string | null, timeout_ms: number): ProcessLaunch {
+  return {
+    kind: "process",
+    argv: ["python3", "-c", BOOT, ...request],
+    cwd: workspace,
+    env: { ...env, ORRERY_STELLA_SDK: SDK, ORRERY_RUNNER: RUNNER },
+    stdin,
+    timeout_ms,
+    cap_bytes: CAP_BYTES,
+  };
+}
+
+const whole = v.object({ type: v.literal("result"), is_error: v.boolean(), text: v.string() });
+/** `head` and `tail` are at least the cap each; `bytes` is the size of the whole. */
+const cut = v.object({ type: v.literal("result"), is_error: v.boolean(), head: v.string(), tail: v.string(), bytes: v.number() });
+const failed = v.object({
+  type: v.literal("failed"),
+  code: v.string(),
+  message: v.string(),
+  line: v.exactOptional(v.number()),
+  column: v.exactOptional(v.number()),
+});
+const described = v.object({ type: v.literal("described"), tools: v.unknown() });
+const message = v.object({ type: v.literal("message"), message: WireMessage });
+const Frame = v.union([whole, cut, failed, described, message]);
+type Frame = v.InferOutput<typeof Frame>;
+
+function readDescription(run: Run): Description {
+  const frame = answerOf(run);
+  if (frame?.type === "failed") return { kind: "broken", diagnostics: [toDiagnostic(frame)] };
+  if (frame?.type === "described") return parseDescription(frame.tools);
+  return broken("describe_failed", `The file's tools could not be read: ${readEnd("python3", run).result.text}`);
+}
+
+function read(tool: string, run: Run): ReadResult {
+  const frame = answerOf(run);
+  if (frame?.type === "failed") return { result: { is_error: true, text: describeDiagnostic(toDiagnostic(frame)) } };
+  if (frame?.type !== "result") return readEnd(tool, run);
+  const { is_error } = frame;
+  if ("text" in frame) {
+    const text = frame.text.toWellFormed();
+    return { result: { is_error, text, ...(is_error ? {} : toData(text)) } };
+  }
+  const [head, tail] = [new TextEncoder().encode(frame.head), new TextEncoder().encode(frame.tail)];
+  const { text } = cutBytes(head, tail, frame.bytes, RESULT_CAP_BYTES);
+  return { result: { is_error, text }, truncated: { stdout_bytes: frame.bytes, stderr_bytes: run.stderr.bytes } };
+}
+
+/** Python has numbers that ours are not: a value with one of those has only its text. */
+function toData(text: string): { readonly data?: Json } {
+  return keepsNumbers(parseKeepingNumbers(text)) ? { data: JSON.parse(text) as Json } : {};
+}
+
+function keepsNumbers(value: unknown): boolean {
+  const token = numberToken(value);
+  if (token === null) return typeof value !== "object" || value === null || Object.values(value).every(keepsNumbers);
+  const number = Number(token);
+  return Number.isSafeInteger(number) || (Number.isFinite(number) && /[.eE]/.test(token));
+}
+
+/** The last frame of a process that ended by itself. */
+function answerOf({ outcome, stdout }: Run): Frame | null {
+  if (outcome.kind !== "exited") return null;
+  return toFrame(stdout.text.trimEnd().split("\n").at(-1) ?? "");
+}
+
+function toFrame(line: string): Frame | null {
+  try {
+    return v.parse(Frame, JSON.parse(line));
+  } catch {
+    // Something else than the runner wrote to standard output before the runner took it: a wrapper around python3.
+    return null;
+  }
+}
+
+function toDiagnostic({ code, message, line, column }: v.InferOutput<typeof failed>): Diagnostic {
+  return { severity: "error", code, message, ...(line === undefined ? {} : { line }), ...(column === undefined ? {} : { column }) };
+}
+
+/** An end without an answer. Standard output has nothing to say then but half a conversation with us. */
+function readEnd(tool: string, run: Run): ReadResult {
+  const { outcome, problem, stderr } = run;
+  if (outcome.kind === "exited" && outcome.code === 0) {
+    const printed = section("stderr", cutMiddle(stderr.text, RESULT_CAP_BYTES).text);
+    return {
+      result: {
+        is_error: true,
+        text: [`${tool} ended its process before it returned anything.`, ...(printed === "" ? [] : [printed])].join("\n"),
+      },
+    };
+  }
+  const missing = outcome.kind === "not_started" && outcome.reason === "cannot_start";
+  const explained = missing ? { problem: `${problem ?? "it cannot run"}. A .py tool needs python3, version 3.9 or newer` } : {};
+  return readFailure(tool, { ...run, ...explained, stdout: NOTHING_CAPTURED });
+}
+
+/** A line that is cut off or is no message is passed over: live output may be incomplete. */
+function listen(): (text: string) => readonly WireMessage[] {
+  let waiting = "";
+  return (text) => {
+    const lines = (waiting + text).split("\n");
+    waiting = (lines.pop() ?? "").slice(0, CAP_BYTES);
+    return lines.map(toFrame).flatMap((frame) => frame?.type === "message" ? [frame.message] : []);
+  };
+}

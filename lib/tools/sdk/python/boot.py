@@ -1,0 +1,8 @@
+import os, sys
+if sys.version_info < (3, 9):
+    sys.stdout.write('{"type":"failed","code":"python_old","message":"python3 is version %s here, and a .py tool needs 3.9 or newer"}\n' % sys.version.split()[0])
+    sys.exit()
+for name in "stella_sdk", "runner":
+    module = sys.modules[name] = type(sys)(name)
+    exec(compile(os.environ.pop("ORRERY_" + name.upper()), "<orrery %s>" % name, "exec"), module.__dict__)
+sys.modules.pop("runner").main(*sys.argv[1:])

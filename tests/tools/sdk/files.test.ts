@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { toInput } from "../../../lib/session/json.ts";
+import type { Launch } from "../../../lib/session/launch.ts";
+import { type DescriptionCache, languages, loadSdkFile, type SdkFile, type SdkPorts } from "../../../lib/tools/sdk/files.ts";
+import { python } from "../../../lib/tools/sdk/python-tool.ts";
+import { readToolFiles, type ToolFile } from "../../../lib/tools/tool-files.ts";
+import { placeOf, runLaunch } from "./run-launch.ts";
+
+let folder = "";
+beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), "orrery-sdk-files-"))));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("loadSdkFile()", () => {
+  test("runs nothing of a file that is not trusted, and can name none of its tools", async () => {
+    const launches: Launch[] = [];
+    const file = await write("untrusted.py", GREET);
+    expect(await load(file, { trusted: false, launches })).toEqual({
+      kind: "untrusted",
+      origin: { system: "sdk", scope: "workspace", path: file.path },
+    });
+    expect(launches).toEqual([]);
+  });
+
+  test("gives tools that check, plan and read like any other", async () => {
+    const file = await write("greet.py", GREET);
+    const [greet] = toolsOf(await load(file));
+    if (greet === undefined || file.kind !== "text") throw new Error("there is no tool");
+    expect(greet).toMatchObject({
+      name: "greet",
+      description: "Greet somebody.",
+      digest: file.digest,
+      read_only: true,
+      speculation_safe: false,
+      approval: "never",
+    });
+    expect(greet.input_schema).toEqual({ type: "object", properties: { name: { type: "string" } }, required: ["name"] });
+    expect(greet.check(toInput({ name: 1 })).map(({ pointer }) => pointer)).toEqual(["/name"]);
+    const input = toInput({ name: "ada" });
+    const plan = greet.plan(input, { ...placeOf(), state: { reads: {}, tasks: {}, scratch: {} } });
+    if (plan.kind !== "launch") throw new Error(plan.problem);
+    expect(plan.program).toBe(file.path);
+    expect(plan.launch.timeout_ms).toBe(4321);
+    expect(greet.read(await runLaunch(plan.launch), input).result.data).toBe("hello ada");
+  });
+
+  test("asks a file once for what it has, until the file changes", async () => {
+    const cache = memoryCache();
+    const launches: Launch[] = [];
+    const first = await load(await write("kept.py", GREET), { cache, launches });
+    const second = await load(await write("kept.py", GREET), { cache, launches });
+    expect(launches.length).toBe(1);
+    expect(toolsOf(second).map(({ name }) => name)).toEqual(toolsOf(first).map(({ name }) => name));
+    expect(toolsOf(await load(await write("kept.py", GREET.replaceAll("greet", "wave")), { cache, launches })).map(({ name }) => name))
+      .toEqual(["wave"]);
+    expect(launches.length).toBe(2);
+  });
+
+  test("asks again if what was kept cannot be read, and keeps nothing of a file that is broken", async () => {
+    const cache = memoryCache("garbage");
+    const launches: Launch[] = [];
+    expect(toolsOf(await load(await write("again.py", GREET), { cache, launches })).length).toBe(1);
+    for (let round = 0; round < 2; round++) {
+      const file = await load(await write("broken.py", "import nothing_of_that_name"), { cache, launches });
+      expect(file).toMatchObject({ kind: "broken", diagnostics: [{ code: "python_load", line: 1 }] });
+    }
+    expect(launches.length).toBe(3);
+  });
+
+  test("says of a schema that is no schema which tool has it", async () => {
+    const source =
+      'from stella_sdk import Tool\nclass Odd(Tool):\n    name = "odd"\n    description = "d"\n    parameters = {"type": "nothing"}\n    def execute(self):\n        pass\n';
+    expect(await load(await write("odd.py", source))).toMatchObject({
+      kind: "broken",
+      diagnostics: [{ severity: "error", message: expect.stringContaining('The parameters of "odd"') }],
+    });
+  });
+
+  test("passes on why a file could not be read", async () => {
+    const diagnostic = { severity: "error", code: "unreadable", message: "no" } as const;
+    expect(await load({ kind: "unreadable", path: "/x.py", diagnostic })).toEqual({
+      kind: "broken",
+      origin: { system: "sdk", scope: "workspace", path: "/x.py" },
+      diagnostics: [diagnostic],
+    });
+  });
+});
+
+test("every extension belongs to one language", () => {
+  expect(languages.flatMap(({ extensions }) => extensions).toSorted()).toEqual([".js", ".py", ".ts"]);
+});
+
+const GREET = `from stella_sdk import tool
+
+@tool(read_only=True, timeout_ms=4321)
+def greet(name: str) -> str:
+    """Greet somebody."""
+    return "hello " + name
+`;
+
+async function write(name: string, text: string): Promise<ToolFile> {
+  writeFileSync(join(folder, name), text);
+  const file = (await readToolFiles(folder, ".py")).find(({ path }) => path.endsWith(`/${name}`));
+  if (file === undefined) throw new Error("the file was not found");
+  return file;
+}
+
+function load(file: ToolFile, options: { trusted?: boolean; cache?: DescriptionCache; launches?: Launch[] } = {}): Promise<SdkFile> {
+  const ports: SdkPorts = {
+    place: placeOf(),
+    cache: options.cache ?? memoryCache(),
+    run: (launch) => {
+      options.launches?.push(launch);
+      return runLaunch(launch);
+    },
+  };
+  return loadSdkFile(file, "workspace", python, options.trusted ?? true, ports);
+}
+
+function toolsOf(file: SdkFile) {
+  if (file.kind !== "tools") throw new Error(JSON.stringify(file));
+  return file.tools;
+}
+
+function memoryCache(initial?: unknown): DescriptionCache {
+  const kept = new Map<string, unknown>();
+  return { read: async (key) => kept.get(key) ?? initial, write: async (key, tools) => void kept.set(key, tools) };
+}
