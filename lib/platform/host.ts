@@ -1,0 +1,70 @@
+/** Which host runs us, and the few of its own functions that we use, as narrow as we use them. */
+import process from "node:process";
+
+export interface BunHost {
+  readonly version: string;
+  spawn(command: readonly string[], options: {
+    readonly cwd: string;
+    readonly env: Readonly<Record<string, string>>;
+    readonly detached: boolean;
+    readonly stdio: readonly [number | "ignore", number, number];
+  }): BunChild;
+  file(descriptor: number): { stream(): ReadableStream<Uint8Array> };
+  plugin(plugin: { readonly name: string; setup(build: BunPluginBuild): void }): unknown;
+}
+
+export interface BunPluginBuild {
+  module(name: string, load: () => { readonly exports: Readonly<Record<string, unknown>>; readonly loader: "object" }): unknown;
+}
+
+export interface BunChild {
+  readonly pid: number;
+  readonly exited: Promise<number>;
+  readonly exitCode: number | null;
+  /** A real-time signal has no name there and comes as its number. */
+  readonly signalCode: string | number | null;
+}
+
+export interface DenoHost {
+  readonly version: { readonly deno: string };
+  readonly permissions: { querySync(descriptor: { readonly name: string }): { readonly state: string } };
+  readonly Command: new (program: string, options: {
+    readonly args: readonly string[];
+    readonly cwd: string;
+    readonly env: Readonly<Record<string, string>>;
+    readonly clearEnv: boolean;
+    readonly detached: boolean;
+    readonly stdin: "piped" | "null";
+    readonly stdout: "piped";
+    readonly stderr: "piped";
+  }) => { spawn(): DenoChild };
+}
+
+export interface DenoChild {
+  readonly pid: number;
+  readonly status: Promise<{ readonly code: number; readonly signal: string | null }>;
+  readonly stdin: WritableStream<Uint8Array>;
+  readonly stdout: ReadableStream<Uint8Array>;
+  readonly stderr: ReadableStream<Uint8Array>;
+}
+
+const globals = globalThis as { readonly Bun?: unknown; readonly Deno?: unknown };
+
+/** Bun's own functions, or null on another host. */
+export const bun: BunHost | null = globals.Bun === undefined ? null : globals.Bun as BunHost;
+
+/** Deno's own functions, or null on another host. */
+export const deno: DenoHost | null = globals.Deno === undefined || bun !== null ? null : globals.Deno as DenoHost;
+
+/** Name and version, for people: `bun 1.4.5 linux x64`. */
+export function describeHost(): string {
+  const host = bun === null ? `deno ${deno?.version.deno ?? "unknown"}` : `bun ${bun.version}`;
+  return `${host} ${process.platform} ${process.arch}`;
+}
+
+/** What Deno was not allowed and we cannot do without; empty on Bun. */
+export function missingPermissions(): readonly string[] {
+  const host = deno;
+  if (host === null) return [];
+  return ["run", "read", "write", "env", "sys"].filter((name) => host.permissions.querySync({ name }).state !== "granted");
+}

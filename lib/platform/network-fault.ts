@@ -1,0 +1,24 @@
+/**
+ * What a host says when a connection fails. `fetch` has no standard way to tell a server that cannot be reached from
+ * a connection that broke: Bun puts it in `code`, Deno in the words of the message or of the cause.
+ */
+export interface NetworkFault {
+  /** False if no connection was made at all: refused, no such name, no route, a certificate that is not accepted. */
+  readonly connected: boolean;
+  readonly words: string;
+}
+
+export function readNetworkFault(error: unknown): NetworkFault {
+  const words = wordsOf(error);
+  return { connected: !NOT_CONNECTED.test(words), words };
+}
+
+const NOT_CONNECTED =
+  /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UNABLE_TO_|SELF_SIGNED|ERR_TLS|CERT_|certificate|\(Connect\)|dns error|getaddrinfo|connection refused/i;
+
+function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const code = (error as { readonly code?: unknown }).code;
+  const own = typeof code !== "string" || error.message.includes(code) ? error.message : `${code} ${error.message}`;
+  return error.cause === undefined ? own : `${own}: ${wordsOf(error.cause)}`;
+}

@@ -1,0 +1,39 @@
+/** Where our own program is: how to start it again as a child, and how to start its worker thread. */
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
+import { bun } from "./host.ts";
+
+/** The hidden argument that makes the program a tool host. */
+export const TOOL_HOST_ARGUMENT = "__tool-host";
+
+/** Where Bun keeps the modules of a compiled binary (1.4.5): a file system of its own, so no file of a folder is ever in it. */
+const BINARY_ROOT = "/$bunfs/root/";
+
+/** Whether this is the binary that `bun build --compile` makes. */
+export const isCompiled: boolean = import.meta.url.startsWith(`file://${BINARY_ROOT}`);
+
+/** Command and arguments that start this same program, without anything that the current directory could change. */
+export function ownCommand(...args: readonly string[]): readonly string[] {
+  if (isCompiled) return [process.execPath, ...args];
+  const main = pathOf("../../cli/main.ts");
+  if (bun !== null) return [process.execPath, main, ...args];
+  const config = pathOf("../../deno.json");
+  return [process.execPath, "run", "-A", "--no-check", "--config", config, main, ...args];
+}
+
+/**
+ * The supervisor's thread. In the binary the worker is the second entry of the build, under its path from the common
+ * root of both entries, wherever the module that asks for it was put.
+ */
+export function startSupervisorThread(setup: unknown): Worker {
+  const entry = isCompiled ? `${BINARY_ROOT}lib/supervisor/worker.js` : pathOf("../supervisor/worker.ts");
+  // Bun: collects garbage sooner, which holds down what a flood of output costs. Deno does not know the word.
+  const options = { workerData: setup, smol: true };
+  return new Worker(entry, options);
+}
+
+/** The path of a file from its place relative to this one. Only from source. */
+function pathOf(relative: string): string {
+  return fileURLToPath(new URL(relative, import.meta.url).href);
+}

@@ -1,0 +1,49 @@
+/**
+ * The tag by which a process is known as a call's, wherever it went: `ORRERY_LINEAGE` in its environment, a list of
+ * `runtime/call` separated by colons, outermost first. It is only ever extended, so nested runtimes see through each other.
+ */
+export const LINEAGE = "ORRERY_LINEAGE";
+
+export interface Lineage {
+  /** What the child gets. */
+  readonly value: string;
+  /** The entry that is this call's own. */
+  readonly entry: string;
+}
+
+/** The lineage of a new call. `inherited`: that of the runtime itself, which what the caller passes cannot drop. */
+export function extendLineage(inherited: string, given: string | undefined, runtime: string, call: string): Lineage {
+  const entry = lineageEntry(runtime, call);
+  const base = given !== undefined && (given === inherited || given.startsWith(`${inherited}:`) || inherited === "") ? given : inherited;
+  return { value: base === "" ? entry : `${base}:${entry}`, entry };
+}
+
+/** A call's own entry. */
+export function lineageEntry(runtime: string, call: string): string {
+  return `${runtime}/${call}`;
+}
+
+/** The entry of a call whose runtime is not known: it stands for that call of any runtime. */
+export function entryOfAnyRuntime(call: string): string {
+  return `/${call}`;
+}
+
+/** Whether a lineage contains an entry. */
+export function carries(lineage: string, entry: string): boolean {
+  return entry.startsWith("/") ? `${lineage}:`.includes(`${entry}:`) : `:${lineage}:`.includes(`:${entry}:`);
+}
+
+/** Variables that would turn our own binary, or any Bun, into something else; no child gets them. */
+const STRIPPED = ["BUN_OPTIONS", "BUN_BE_BUN"];
+
+/** The whole environment of a child. */
+export function tagEnvironment(
+  env: Readonly<Record<string, string>>,
+  tags: { readonly lineage: string; readonly session?: string; readonly call?: string },
+): Record<string, string> {
+  const tagged: Record<string, string> = { ...env, [LINEAGE]: tags.lineage };
+  if (tags.session !== undefined) tagged["ORRERY_SESSION"] = tags.session;
+  if (tags.call !== undefined) tagged["ORRERY_CALL"] = tags.call;
+  for (const name of STRIPPED) delete tagged[name];
+  return tagged;
+}

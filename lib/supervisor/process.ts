@@ -1,0 +1,137 @@
+/**
+ * One process's life: started, drained, timed, ended, and everything it left behind ended too.
+ *
+ * R1  There is one race, in first-cause.ts: exit, deadline, cancel. The first wins and is written once; nothing that
+ *     happens later (an exit code after SIGTERM) changes it. A failed start is no race: there is no process.
+ * R2  Both pipes are drained from the start to the end, whatever else happens.
+ * R3  Output ends at end of file, or a bounded time after the process: who holds a pipe never holds the call.
+ * R4  The promise resolves when nothing of the call is alive (see kill.ts for what can be known).
+ */
+import { identifyChild } from "../platform/proc.ts";
+import type { OutputPipe, SpawnedProcess } from "../platform/spawn.ts";
+import { NOTHING_CAPTURED, type ProcessIdentity, type ProcessLaunch, type Run } from "../session/launch.ts";
+import type { Outcome, ReapedProcess } from "../session/outcome.ts";
+import type { Census, Target } from "./census.ts";
+import { firstCause } from "./first-cause.ts";
+import { endAll, type Ended } from "./kill.ts";
+import { Capture, LiveOutput, type OutputSink, type StreamName } from "./output.ts";
+import { startProgram } from "./start.ts";
+
+export interface ProcessJob {
+  readonly launch: ProcessLaunch;
+  /** The whole environment, tags included. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The entry in it that is this call's own. */
+  readonly entry: string;
+}
+
+export interface ProcessWatch {
+  onSpawned(identity: ProcessIdentity): void;
+  readonly onOutput?: OutputSink;
+}
+
+/** How long SIGTERM is given before SIGKILL. What is left over after a normal end should not be there: it gets less. */
+export const GRACE_MS = 1500;
+export const LEFTOVER_GRACE_MS = 500;
+/** How long output is waited for after the end, while somebody of the call may still write. */
+const DRAIN_MS = 150;
+/** And when nobody of the call is left: end of file comes at once, unless a process that hides holds the pipe. */
+const LAST_DRAIN_MS = 1000;
+
+/** Never rejects, but for a bug. */
+export async function runProcess(job: ProcessJob, watch: ProcessWatch, census: Census, signal: AbortSignal): Promise<Run> {
+  const began = performance.now();
+  const start = await startProgram(job.launch, job.env, signal);
+  if (start.kind === "cancelled") return unstarted("cancelled", began);
+  if (start.kind === "failed") return unstarted("cannot_start", began, start.problem);
+  const { child } = start;
+  const identity = identifyChild(child.pid);
+  watch.onSpawned(identity);
+  const output = drain(child, job.launch.cap_bytes, watch.onOutput);
+  const cause = firstCause(child.exited, job.launch.timeout_ms, signal);
+  setTimeout(() => census.prepare(), 0);
+  const outcome = await cause;
+  const { reaped, surviving } = await endCall(outcome, child, { leader: identity, entry: job.entry }, census, output);
+  const captured = await output.finish();
+  child.releaseInput();
+  return { outcome, ...captured, ...describe(surviving, output.problems), duration_ms: performance.now() - began, reaped };
+}
+
+async function endCall(
+  outcome: Outcome,
+  child: SpawnedProcess,
+  target: Target,
+  census: Census,
+  output: Drain,
+): Promise<{ readonly reaped: readonly ReapedProcess[]; readonly surviving: Ended["surviving"] }> {
+  if (outcome.kind === "exited" || outcome.kind === "signalled") {
+    await within(output.ended, DRAIN_MS);
+    const { found, surviving } = await endAll(target, census, LEFTOVER_GRACE_MS);
+    return { reaped: found, surviving };
+  }
+  const { insisted, surviving } = await endAll(target, census, GRACE_MS);
+  await within(child.exited, LAST_DRAIN_MS);
+  return { reaped: insisted, surviving };
+}
+
+interface Drain {
+  /** Both streams have ended. */
+  readonly ended: Promise<unknown>;
+  /** What went wrong while reading. */
+  readonly problems: readonly string[];
+  /** Waits for the end, but not for ever (R3), and gives what there was. */
+  finish(): Promise<Pick<Run, "stdout" | "stderr">>;
+}
+
+/** R2. */
+function drain(child: SpawnedProcess, cap_bytes: number, sink: OutputSink | undefined): Drain {
+  const live = sink === undefined ? null : new LiveOutput(sink);
+  const captures = { stdout: new Capture(cap_bytes), stderr: new Capture(cap_bytes) };
+  const problems: string[] = [];
+  const read = (stream: StreamName) =>
+    readAll(child[stream], (chunk) => {
+      captures[stream].push(chunk);
+      live?.push(stream, chunk);
+    }).catch((error: unknown) => void problems.push(`${stream} could not be read: ${String(error)}`));
+  const ended = Promise.all([read("stdout"), read("stderr")]);
+  return {
+    ended,
+    problems,
+    finish: async () => {
+      await within(ended, LAST_DRAIN_MS);
+      await Promise.all([child.stdout.close(), child.stderr.close()]);
+      live?.close();
+      return { stdout: captures.stdout.finish(), stderr: captures.stderr.finish() };
+    },
+  };
+}
+
+async function readAll(pipe: OutputPipe, take: (chunk: Uint8Array) => void): Promise<void> {
+  for (let chunk = await pipe.read(); chunk !== null; chunk = await pipe.read()) take(chunk);
+}
+
+/** Waits for a promise that never rejects, but no longer than that. */
+async function within(promise: Promise<unknown>, ms: number): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race([promise, late]);
+  clearTimeout(timer);
+}
+
+/** A run without a process. */
+export function unstarted(reason: "cancelled" | "cannot_start", began: number, problem?: string): Run {
+  return {
+    outcome: { kind: "not_started", reason },
+    stdout: NOTHING_CAPTURED,
+    stderr: NOTHING_CAPTURED,
+    ...(problem === undefined ? {} : { problem }),
+    duration_ms: performance.now() - began,
+    reaped: [],
+  };
+}
+
+function describe(surviving: readonly ReapedProcess[], problems: readonly string[]): { readonly problem?: string } {
+  const names = surviving.map(({ pid, command }) => `${command} (${pid})`).join(", ");
+  const all = [...(names === "" ? [] : [`These processes could not be ended: ${names}`]), ...problems];
+  return all.length === 0 ? {} : { problem: all.join("; ") };
+}

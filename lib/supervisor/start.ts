@@ -1,0 +1,111 @@
+/**
+ * From a launch to a started process, or the reason why not as a value. What both hosts would report in different
+ * ways, or one of them by a throw and the other by an event, is checked here first and worded once.
+ */
+import { accessSync, constants, statSync } from "node:fs";
+import { isAbsolute, resolve } from "node:path";
+import { type SpawnedProcess, type SpawnFailure, spawnProcess } from "../platform/spawn.ts";
+import type { ProcessLaunch } from "../session/launch.ts";
+
+export type Start =
+  | { readonly kind: "started"; readonly child: SpawnedProcess }
+  /** `problem`: for people and models; names the program, the directory and what the system said. */
+  | { readonly kind: "failed"; readonly problem: string }
+  | { readonly kind: "cancelled" };
+
+/** Pauses before another try while somebody still has the program open for writing (ETXTBSY). */
+const BUSY_PAUSES_MS = [10, 20, 40, 80, 160];
+
+export async function startProgram(launch: ProcessLaunch, env: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Start> {
+  const problem = findNul(launch, env) ?? checkFolder(launch.cwd);
+  if (problem !== null) return failed(launch, problem);
+  const found = findProgram(launch, env["PATH"]);
+  if (found.kind === "missing") return failed(launch, found.problem);
+  for (const pause of [...BUSY_PAUSES_MS, null]) {
+    if (signal.aborted) return { kind: "cancelled" };
+    try {
+      const request = { program: found.path, args: launch.argv.slice(1), cwd: launch.cwd, env, stdin: launch.stdin };
+      return { kind: "started", child: spawnProcess(request) };
+    } catch (error) {
+      const failure = error as SpawnFailure;
+      if (failure.code !== "ETXTBSY" || pause === null) return failed(launch, explain(failure, found.path));
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  }
+  return { kind: "cancelled" };
+}
+
+function failed(launch: ProcessLaunch, reason: string): Start {
+  return { kind: "failed", problem: `Cannot start ${quote(launch.argv[0] ?? "")} in ${quote(launch.cwd)}: ${reason}` };
+}
+
+function findNul(launch: ProcessLaunch, env: Readonly<Record<string, string>>): string | null {
+  if (launch.argv.length === 0) return "the command is empty";
+  const argument = launch.argv.findIndex((each) => each.includes("\0"));
+  if (argument >= 0) return `argument ${argument} has a NUL character, which no program can be given (EINVAL)`;
+  if (launch.cwd.includes("\0")) return "the directory has a NUL character (EINVAL)";
+  for (const [name, value] of Object.entries(env)) {
+    if (name === "" || name.includes("=") || name.includes("\0")) return `${quote(name)} cannot be the name of a variable (EINVAL)`;
+    if (value.includes("\0")) return `the variable ${name} has a NUL character, which no program can be given (EINVAL)`;
+  }
+  return null;
+}
+
+function checkFolder(cwd: string): string | null {
+  try {
+    return statSync(cwd).isDirectory() ? null : "the directory to run in is not a directory (ENOTDIR)";
+  } catch (error) {
+    return `the directory to run in cannot be used (${(error as NodeJS.ErrnoException).code ?? String(error)})`;
+  }
+}
+
+type Found = { readonly kind: "found"; readonly path: string } | { readonly kind: "missing"; readonly problem: string };
+
+/** What execvp takes if the environment has no PATH at all. */
+const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
+
+/** A bare name is looked up on the child's PATH, never on ours; a path is taken from the child's directory. */
+function findProgram(launch: ProcessLaunch, path: string | undefined): Found {
+  const name = launch.argv[0] ?? "";
+  if (name === "") return { kind: "missing", problem: "the name of the program is empty (ENOENT)" };
+  if (name.includes("/")) return judge(isAbsolute(name) ? name : resolve(launch.cwd, name));
+  let refused: Found | null = null;
+  for (const folder of (path ?? DEFAULT_PATH).split(":")) {
+    const found = judge(resolve(launch.cwd, folder, name));
+    if (found.kind === "found") return found;
+    if (found.problem.includes("EACCES")) refused ??= found;
+  }
+  return refused ?? { kind: "missing", problem: `there is no such program on PATH ${quote(path ?? DEFAULT_PATH)} (ENOENT)` };
+}
+
+function judge(path: string): Found {
+  try {
+    if (statSync(path).isDirectory()) return { kind: "missing", problem: `${quote(path)} is a directory (EACCES)` };
+    accessSync(path, constants.X_OK);
+    return { kind: "found", path };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EACCES") return { kind: "missing", problem: `${quote(path)} is not executable (EACCES)` };
+    return { kind: "missing", problem: `there is no such file (${code ?? String(error)})` };
+  }
+}
+
+/** Everything that could be checked was in order: what is left is the system's own answer. */
+function explain(failure: SpawnFailure, path: string): string {
+  switch (failure.code) {
+    case "ENOENT":
+      return `the interpreter that the first line of ${quote(path)} names is missing (ENOENT)`;
+    case "E2BIG":
+      return "the arguments and the environment are too long for this system (E2BIG)";
+    case "ETXTBSY":
+      return `${quote(path)} is open for writing (ETXTBSY)`;
+    case "ENOEXEC":
+      return `${quote(path)} is not a program for this machine (ENOEXEC)`;
+    default:
+      return `${failure.message} (${failure.code})`;
+  }
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text);
+}

@@ -1,0 +1,118 @@
+/**
+ * The two conversations, types and schemas only: main thread ↔ worker thread (structured clone), and worker thread ↔
+ * tool host (one JSON document per line). Each side parses what it gets, once, where it comes in.
+ */
+import * as v from "valibot";
+import type { Json, JsonObject } from "../session/json.ts";
+import type { HostContext, HostReply, Launch, ProcessIdentity, Run } from "../session/launch.ts";
+import { Outcome, ReapedProcess } from "../session/outcome.ts";
+
+const id = v.pipe(v.number(), v.integer());
+const duration = v.pipe(v.number(), v.finite(), v.minValue(0));
+const environment = v.record(v.string(), v.string());
+const json = v.custom<Json>((value) => value !== undefined, "JSON");
+const jsonObject = v.custom<JsonObject>((value) => typeof value === "object" && value !== null && !Array.isArray(value), "a JSON object");
+
+const HostContextSchema = v.object({
+  workspace: v.string(),
+  env: environment,
+  state: v.exactOptional(jsonObject),
+}) satisfies v.GenericSchema<HostContext>;
+
+const HostReplySchema = v.object({
+  is_error: v.boolean(),
+  text: v.string(),
+  data: v.exactOptional(json),
+  changes: v.exactOptional(v.pipe(v.array(jsonObject), v.readonly())),
+}) satisfies v.GenericSchema<HostReply>;
+
+const LaunchSchema = v.variant("kind", [
+  v.object({
+    kind: v.literal("process"),
+    argv: v.pipe(v.array(v.string()), v.minLength(1), v.readonly()),
+    cwd: v.string(),
+    env: environment,
+    stdin: v.nullable(v.string()),
+    timeout_ms: duration,
+    cap_bytes: duration,
+  }),
+  v.object({
+    kind: v.literal("host"),
+    tool: v.string(),
+    input: v.string(),
+    context: HostContextSchema,
+    timeout_ms: duration,
+  }),
+]) satisfies v.GenericSchema<Launch>;
+
+const captured = v.object({ text: v.string(), bytes: v.number(), cut: v.boolean() });
+const identity = v.object({ pid: id, pgid: id, start_time: v.string() }) satisfies v.GenericSchema<ProcessIdentity>;
+
+const RunSchema = v.object({
+  outcome: Outcome,
+  stdout: captured,
+  stderr: captured,
+  reply: v.exactOptional(HostReplySchema),
+  problem: v.exactOptional(v.string()),
+  duration_ms: v.number(),
+  reaped: v.pipe(v.array(ReapedProcess), v.readonly()),
+}) satisfies v.GenericSchema<Run>;
+
+/** What a worker thread is given when it is made. */
+export const WorkerSetup = v.object({
+  name: v.string(),
+  runtime: v.string(),
+  /** The lineage that the runtime itself was started with. */
+  lineage: v.string(),
+  hosts: v.object({
+    command: v.pipe(v.array(v.string()), v.minLength(1)),
+    /** At most this many at a time. */
+    most: v.number(),
+    /** Thrown away after this many calls. */
+    calls: v.number(),
+    start_ms: v.number(),
+  }),
+});
+export type WorkerSetup = v.InferOutput<typeof WorkerSetup>;
+
+/** Main thread → worker thread. `id`: of the run, made by the main thread. */
+export const ToWorker = v.variant("type", [
+  v.object({ type: v.literal("run"), id, session: v.string(), call: v.string(), launch: LaunchSchema, live: v.boolean() }),
+  v.object({ type: v.literal("cancel"), id }),
+  v.object({ type: v.literal("warm") }),
+  v.object({ type: v.literal("close") }),
+]);
+export type ToWorker = v.InferOutput<typeof ToWorker>;
+
+/** Worker thread → main thread. */
+export const FromWorker = v.variant("type", [
+  v.object({ type: v.literal("ready") }),
+  v.object({ type: v.literal("spawned"), id, identity }),
+  v.object({ type: v.literal("output"), id, stream: v.picklist(["stdout", "stderr"]), text: v.string() }),
+  v.object({ type: v.literal("settled"), id, run: RunSchema }),
+  v.object({ type: v.literal("host_started"), entry: v.string(), identity }),
+  v.object({ type: v.literal("host_ended"), entry: v.string() }),
+  v.object({ type: v.literal("closed") }),
+]);
+export type FromWorker = v.InferOutput<typeof FromWorker>;
+
+/** Worker thread → tool host. */
+export const ToHost = v.object({
+  type: v.literal("call"),
+  id,
+  tool: v.string(),
+  /** Canonical JSON text: the numbers as they were written. */
+  input: v.string(),
+  context: HostContextSchema,
+});
+export type ToHost = v.InferOutput<typeof ToHost>;
+
+/** Tool host → worker thread. */
+export const FromHost = v.variant("type", [
+  v.object({ type: v.literal("ready") }),
+  v.object({ type: v.literal("reply"), id, reply: HostReplySchema }),
+]);
+export type FromHost = v.InferOutput<typeof FromHost>;
+
+/** No frame of either direction is longer, in bytes. */
+export const MAX_FRAME_BYTES = 32 * 1024 * 1024;

@@ -1,0 +1,90 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { type ChildProcess, spawn } from "node:child_process";
+import process from "node:process";
+import { hasProc, identifyChild, listPids, readEnviron, readStat } from "../../lib/platform/proc.ts";
+import { createCensus } from "../../lib/supervisor/census.ts";
+import { LINEAGE } from "../../lib/supervisor/lineage.ts";
+import { newRuntime, PATH } from "../fixtures/supervision.ts";
+
+const started: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of started.splice(0)) child.kill("SIGKILL");
+});
+
+async function start(entry: string, command: readonly string[]) {
+  const [program = "", ...args] = command;
+  const child = spawn(program, args, { env: { PATH, [LINEAGE]: entry }, detached: true, stdio: "ignore" });
+  started.push(child);
+  await new Promise((resolve) => child.once("spawn", resolve));
+  return identifyChild(child.pid ?? 0);
+}
+
+describe("/proc", () => {
+  test("tells of ourselves what we know", () => {
+    expect(hasProc()).toBe(true);
+    const stat = readStat(process.pid);
+    expect(stat?.ppid).toBe(process.ppid);
+    expect(stat?.alive).toBe(true);
+    expect(listPids()).toContain(process.pid);
+  });
+
+  test("a command with a parenthesis and a space in its name does not shift the fields", async () => {
+    const entry = `${newRuntime()}/c`;
+    const identity = await start(entry, ["sh", "-c", "printf 'a) S 1 (b' > /proc/$$/comm; while :; do sleep 1; done"]);
+    const deadline = performance.now() + 2000;
+    while (readStat(identity.pid)?.command !== "a) S 1 (b" && performance.now() < deadline) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    const stat = readStat(identity.pid);
+    expect(stat?.command).toBe("a) S 1 (b");
+    expect(stat?.ppid).toBe(process.pid);
+    expect(stat?.start_time).toBe(identity.start_time);
+  });
+
+  test("a variable is found by its whole name, in an environment of any size", async () => {
+    const env = { PATH, [`X${LINEAGE}`]: "wrong", BIG: "x".repeat(120_000), BIG_2: "x".repeat(120_000), [LINEAGE]: "right" };
+    const child = spawn("sleep", ["300"], { env, stdio: "ignore" });
+    started.push(child);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(readEnviron(child.pid ?? 0, LINEAGE)).toEqual({ kind: "read", value: "right" });
+    expect(readEnviron(child.pid ?? 0, "NOT_THERE")).toEqual({ kind: "read", value: null });
+  });
+
+  test("a process that is not there is no error", () => {
+    expect(readStat(2 ** 22 + 1)).toBe(null);
+    expect(readEnviron(2 ** 22 + 1, LINEAGE)).toEqual({ kind: "gone" });
+  });
+});
+
+describe("a census", () => {
+  test("finds a process in the very moment it was started", async () => {
+    const census = createCensus();
+    for (let round = 0; round < 100; round++) {
+      const entry = `${newRuntime()}/c`;
+      const child = spawn("sleep", ["300"], { env: { PATH, [LINEAGE]: entry }, stdio: "ignore" });
+      started.push(child);
+      const members = await census.take({ leader: null, entry });
+      expect(members.map(({ pid }) => pid)).toEqual([child.pid ?? 0]);
+      child.kill("SIGKILL");
+    }
+  }, 20_000);
+
+  test("finds nobody who was born before the call, nor ourselves", async () => {
+    const entry = `${newRuntime()}/c`;
+    await start(entry, ["sleep", "300"]);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    const later = await start(`${newRuntime()}/c`, ["sleep", "300"]);
+    const census = createCensus();
+    expect(await census.take({ leader: later, entry })).toHaveLength(1);
+    const self = identifyChild(process.pid);
+    expect((await census.take({ leader: self, entry: "none/none" })).map(({ pid }) => pid)).not.toContain(process.pid);
+  });
+
+  test("does not count the dead", async () => {
+    const census = createCensus();
+    const entry = `${newRuntime()}/c`;
+    const identity = await start(entry, ["true"]);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(await census.take({ leader: identity, entry })).toEqual([]);
+  });
+});

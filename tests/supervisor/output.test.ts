@@ -1,0 +1,81 @@
+import { describe, expect, test } from "bun:test";
+import { Buffer } from "node:buffer";
+import * as fc from "fast-check";
+import { cutMiddle } from "../../lib/session/excerpt.ts";
+import { Capture, LiveOutput } from "../../lib/supervisor/output.ts";
+
+function capture(cap: number, ...chunks: readonly (string | Uint8Array)[]) {
+  const captured = new Capture(cap);
+  for (const chunk of chunks) captured.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
+  return captured.finish();
+}
+
+describe("Capture", () => {
+  test("joins a character that came in two chunks", () => {
+    expect(capture(100, Uint8Array.of(0xe2), Uint8Array.of(0x82, 0xac))).toEqual({ text: "€", bytes: 3, cut: false });
+  });
+
+  test("turns a character that never ends into one U+FFFD", () => {
+    expect(capture(100, Uint8Array.of(0xe2)).text).toBe("\ufffd");
+  });
+
+  test("gives the same however the bytes were chunked", () => {
+    const texts = fc.array(fc.constantFrom("a", "é", "你", "🎉", "\n", "\0"), { maxLength: 200 }).map((all) => all.join(""));
+    const property = fc.property(texts, fc.nat(150), fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1 }), (text, cap, sizes) => {
+      const bytes = Buffer.from(text);
+      const chunks: Uint8Array[] = [];
+      for (let at = 0, turn = 0; at < bytes.length; turn++) {
+        const size = sizes[turn % sizes.length] ?? 1;
+        chunks.push(bytes.subarray(at, at + size));
+        at += size;
+      }
+      expect(capture(cap, ...chunks)).toEqual(cutMiddle(text, cap));
+    });
+    fc.assert(property, { seed: 3, numRuns: 2000 });
+  });
+
+  test("keeps no chunk alive: what comes later in the same memory does not change it", () => {
+    const memory = Buffer.from("before");
+    const captured = new Capture(8);
+    captured.push(memory);
+    memory.write("after!");
+    captured.push(Buffer.from("xxxxxxxxxx"));
+    expect(captured.finish().text).toMatch(/^bef/);
+  });
+
+  test("a cap of nothing shows nothing and still counts", () => {
+    expect(capture(0, "abc")).toEqual({ text: "[… 3 bytes omitted …]\n", bytes: 3, cut: true });
+  });
+});
+
+describe("LiveOutput", () => {
+  test("puts together what comes at once, each stream in order", async () => {
+    const seen: string[] = [];
+    const live = new LiveOutput((stream, text) => seen.push(`${stream}:${text}`));
+    for (let index = 0; index < 1000; index++) live.push("stdout", Buffer.from("x"));
+    live.push("stderr", Buffer.from("y"));
+    await new Promise((resolve) => setTimeout(resolve, 120));
+    expect(seen).toEqual([`stdout:${"x".repeat(1000)}`, "stderr:y"]);
+    live.close();
+    expect(seen.length).toBe(2);
+  });
+
+  test("ends after its cap, and says so once", () => {
+    let seen = "";
+    const live = new LiveOutput((_stream, text) => seen += text);
+    for (let index = 0; index < 100; index++) live.push("stdout", Buffer.alloc(4096, "x"));
+    live.close();
+    expect(seen.match(/live output ends here/g)?.length).toBe(1);
+    expect(seen.length).toBeLessThan(66_000);
+  });
+
+  test("passes nothing on after it was closed", async () => {
+    const seen: string[] = [];
+    const live = new LiveOutput((_stream, text) => seen.push(text));
+    live.push("stdout", Buffer.from("a"));
+    live.close();
+    live.push("stdout", Buffer.from("b"));
+    await new Promise((resolve) => setTimeout(resolve, 80));
+    expect(seen).toEqual(["a"]);
+  });
+});

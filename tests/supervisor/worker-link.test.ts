@@ -1,0 +1,98 @@
+import { describe, expect, test } from "bun:test";
+import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
+import { createCensus } from "../../lib/supervisor/census.ts";
+import { WorkerLink } from "../../lib/supervisor/worker-link.ts";
+import { hostCommand, newRuntime, processLaunch, taggedPids, timed, until } from "../fixtures/supervision.ts";
+
+const PATIENCE = { start: 10_000, silence: 10_000, close: 5000 };
+
+/** A link whose threads run a program of the fixtures. */
+function openLink(program: string, patience = PATIENCE) {
+  const runtime = newRuntime();
+  const threads: Worker[] = [];
+  const setup = { name: "w1", runtime, lineage: "", hosts: { command: [...hostCommand], most: 2, calls: 100, start_ms: 10_000 } };
+  const link = new WorkerLink(setup, createCensus(), (workerData) => {
+    const worker = new Worker(fileURLToPath(new URL(`../fixtures/programs/${program}`, import.meta.url).href), { workerData });
+    threads.push(worker);
+    return worker;
+  }, patience);
+  const run = (call: string, script: string, options: { signal?: AbortSignal; timeout_ms?: number; onSpawned?: () => void } = {}) =>
+    link.run({
+      session: "s",
+      call,
+      launch: processLaunch(["sh", "-c", script], { timeout_ms: options.timeout_ms ?? 20_000 }),
+      signal: options.signal ?? new AbortController().signal,
+      ...(options.onSpawned === undefined ? {} : { onSpawned: options.onSpawned }),
+    });
+  const host = () =>
+    link.run({
+      session: "s",
+      call: "call_host",
+      launch: { kind: "host", tool: "echo", input: "{}", context: { workspace: "/", env: {} }, timeout_ms: 20_000 },
+      signal: new AbortController().signal,
+    });
+  return { link, runtime, threads, run, host };
+}
+
+describe("a worker that dies", () => {
+  for (const way of ["throw", "exit"]) {
+    test(`by ${way} fails its calls, leaves no process, and is replaced`, async () => {
+      const { link, runtime, threads, run, host } = openLink("faulty-worker.ts");
+      expect((await host()).outcome).toEqual({ kind: "returned" });
+      const spawned = Promise.withResolvers<void>();
+      const running = run("call_1", "trap '' TERM; setsid sleep 300 & sleep 301 & wait; sleep 302", { onSpawned: spawned.resolve });
+      await spawned.promise;
+      await until("its children have started", () => taggedPids(runtime, "call_1").length === 3);
+      const fatal = await run(way, "sleep 303");
+      for (const ended of [fatal, await running]) {
+        expect(ended.outcome).toEqual({ kind: "unknown", cause: "worker_died" });
+        expect(ended.problem).toContain("worker w1 died");
+      }
+      expect(taggedPids(runtime, "call_1")).toEqual([]);
+      expect(taggedPids(runtime, way)).toEqual([]);
+      expect((await run("call_2", "echo back")).stdout.text).toBe("back\n");
+      expect(threads.length).toBe(2);
+      await link.close();
+      expect(taggedPids(runtime)).toEqual([]);
+    }, 15_000);
+  }
+
+  test("without a word fails its calls when their time is over", async () => {
+    const { link, runtime, run } = openLink("faulty-worker.ts", { ...PATIENCE, silence: 500 });
+    await run("call_0", "true");
+    const { value, ms } = await timed(() => run("spin", "sleep 300", { timeout_ms: 200 }));
+    expect(value.outcome).toEqual({ kind: "unknown", cause: "worker_died" });
+    expect(value.problem).toContain("stopped answering");
+    expect(ms).toBeLessThan(5000);
+    expect(taggedPids(runtime)).toEqual([]);
+    expect((await run("call_1", "echo back")).stdout.text).toBe("back\n");
+    await link.close();
+  }, 15_000);
+
+  test("without a word fails a call that is cancelled", async () => {
+    const { link, run } = openLink("faulty-worker.ts", { ...PATIENCE, silence: 500 });
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(), 200);
+    expect((await run("spin", "sleep 300", { signal: stop.signal })).outcome).toEqual({ kind: "unknown", cause: "worker_died" });
+    await link.close();
+  }, 15_000);
+
+  test("before it was ready has started nothing, and says so", async () => {
+    const { link, run } = openLink("mute-worker.ts", { ...PATIENCE, start: 300 });
+    const ended = await run("call_1", "true");
+    expect(ended.outcome).toEqual({ kind: "not_started", reason: "cannot_start" });
+    expect(ended.problem).toContain("not ready after 300 ms");
+    await link.close();
+  });
+
+  test("while it closes does not keep the close waiting", async () => {
+    const { link, runtime, run } = openLink("faulty-worker.ts", { ...PATIENCE, close: 500 });
+    await run("call_0", "true");
+    const stuck = run("spin", "sleep 300");
+    const { ms } = await timed(() => link.close());
+    expect(ms).toBeLessThan(5000);
+    expect((await stuck).outcome.kind).toBe("unknown");
+    expect(taggedPids(runtime)).toEqual([]);
+  }, 15_000);
+});
