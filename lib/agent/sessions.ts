@@ -101,7 +101,7 @@ export async function openSession(ground: SessionGround, id: string, needs: (hea
     const state = stateOf(await readLog(ground.journal, id), ground.notify);
     if (state.header === null) throw new UsageError(`Cannot open session "${id}" as its first event is damaged`);
     const { workshop, model, changes } = await needs(state.header);
-    if (lease.predecessor !== null) await endLeftovers(ground, state);
+    if (lease.predecessor?.place === ground.owner.place) await endLeftovers(ground, state);
     const { session, recorder } = openDriver(ground, workshop, model, lease, state);
     const by = "user";
     if (changes.mode !== undefined && changes.mode !== state.header.mode) recorder.mustRecord({ type: "change_mode", at: now(), mode: changes.mode, by });

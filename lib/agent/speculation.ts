@@ -206,9 +206,11 @@ async function whyUnfit(early: EarlyRun, run: Run, workspace: string): Promise<D
   return await isStale(result.data, workspace) ? "stale" : null;
 }
 
-/** What a file tool says of a file it read, in the result's `data`; `path` is relative to the workspace. */
+/** What a file tool says of a file it read, in the result's `data`; paths are relative to the workspace. */
 interface FileIdentity {
   readonly path: string;
+  /** The link that led to it: one that leads elsewhere by now makes the result stale too. */
+  readonly via?: string;
   readonly size: number;
   readonly mtime_ms: number;
   readonly inode: number;
@@ -216,8 +218,8 @@ interface FileIdentity {
 
 async function isStale(data: unknown, workspace: string): Promise<boolean> {
   const files = (Array.isArray(data) ? data : [data]).filter(isFileIdentity);
-  const changed = await Promise.all(files.map(async ({ path, size, mtime_ms, inode }) => {
-    const present = await stat(resolve(workspace, path)).catch(() => null);
+  const changed = await Promise.all(files.map(async ({ path, via = path, size, mtime_ms, inode }) => {
+    const present = await stat(resolve(workspace, via)).catch(() => null);
     return present === null || present.size !== size || present.mtimeMs !== mtime_ms || present.ino !== inode;
   }));
   return changed.includes(true);
@@ -225,6 +227,6 @@ async function isStale(data: unknown, workspace: string): Promise<boolean> {
 
 function isFileIdentity(value: unknown): value is FileIdentity {
   if (typeof value !== "object" || value === null) return false;
-  const { path, size, mtime_ms, inode } = value as Record<string, unknown>;
-  return typeof path === "string" && typeof size === "number" && typeof mtime_ms === "number" && typeof inode === "number";
+  const { path, via, size, mtime_ms, inode } = value as Record<string, unknown>;
+  return typeof path === "string" && (via === undefined || typeof via === "string") && typeof size === "number" && typeof mtime_ms === "number" && typeof inode === "number";
 }

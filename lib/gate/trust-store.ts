@@ -85,7 +85,7 @@ async function readRecord<T extends { readonly workspace: string }>(
     const parsed = v.parse(schema, record);
     return parsed.workspace === rules.workspace ? { record: parsed, problem: null } : none(`"${path}" is for another workspace`);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return none(null);
+    if (isAbsent(error)) return none(null);
     return none(`"${path}" cannot be used: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
@@ -101,7 +101,7 @@ async function liesIn(folder: string, workspace: string): Promise<boolean> {
     return !(way === ".." || way.startsWith("../") || way.startsWith("/"));
   } catch (error) {
     // No store yet: there is nothing to be bound.
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    if (isAbsent(error)) return false;
     throw error;
   }
 }
@@ -111,9 +111,15 @@ async function namesIn(folder: string): Promise<readonly string[]> {
     // A name that begins with a dot is a file that is being written.
     return (await readdir(folder)).filter((name) => !name.startsWith("."));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    if (isAbsent(error)) return [];
     throw error;
   }
+}
+
+/** `ENOTDIR`: a file is where the folder of the store would be. */
+function isAbsent(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === "ENOENT" || code === "ENOTDIR";
 }
 
 async function replaceFile(path: string, record: object): Promise<void> {

@@ -1,0 +1,45 @@
+/** What lies in the current directory is the workspace's, never the program's own. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
+import { orreryCommand, runOrrery } from "../host/orrery.ts";
+
+let workspace: TestWorkspace;
+beforeEach(async () => {
+  workspace = await createWorkspace();
+});
+afterEach(async () => {
+  await workspace.remove();
+});
+
+/** `bun main.ts` itself obeys the files of the current directory, before we run. */
+const isSourceOnBun = orreryCommand()[0] === process.execPath && process.versions["bun"] !== undefined;
+
+test.skipIf(isSourceOnBun)("bunfig.toml, .env, and files named as our own modules in the current directory have no effect", async () => {
+  const evil = `require("node:fs").writeFileSync(${JSON.stringify(join(workspace.path, "evil"))}, "");\nthrow new Error("evil");\n`;
+  await workspace.write("evil.js", evil);
+  for (const path of ["lib/supervisor/worker.js", "lib/supervisor/worker.ts", "cli/main.ts", "cli/main.js", "worker.js"]) {
+    await workspace.write(path, evil);
+  }
+  await workspace.write("bunfig.toml", 'preload = ["./evil.js"]\n');
+  await workspace.write(".env", "FROM_DOTENV=evil\nORRERY_TRUST_WORKSPACE=1\n");
+  await workspace.write("deno.json", '{ "imports": { "valibot": "./evil.js" } }\n');
+  await workspace.write("package.json", '{ "type": "commonjs" }\n');
+  await workspace.write("notes.txt", "plain\n");
+  const replies = [
+    { calls: [{ name: "read_file", arguments: { path: "notes.txt" } }, { name: "bash", arguments: { command: "env" } }] },
+    { text: "{{result read_file}} {{result bash}}" },
+  ];
+  await workspace.write("script.json", JSON.stringify({ replies }));
+
+  const { code, stdout, stderr } = await runOrrery(["run", "--model", "script:script.json", "go"], {
+    cwd: workspace.path,
+    home: workspace.home,
+  });
+  expect([code, stderr.includes("evil")]).toEqual([0, false]);
+  expect(stdout).toContain("plain");
+  expect(stdout).not.toContain("FROM_DOTENV");
+  expect(existsSync(join(workspace.path, "evil"))).toBe(false);
+});
