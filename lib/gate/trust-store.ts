@@ -8,6 +8,7 @@
  *     ORRERY_HOME), a record counts only in the very file that we wrote it to, which a checkout cannot imitate.
  */
 import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { chmod, lstat, mkdir, open, readdir, readFile, realpath, rename, rm } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import process from "node:process";
@@ -39,6 +40,7 @@ export function createTrustStore(dataDirectory: string): TrustStore {
   const placeOf = (workspace: string) => join(folder, sha256(workspace));
   return {
     async read(workspace) {
+      if (!existsSync(folder)) return { workspace: null, files: [], problem: null };
       const place = placeOf(workspace);
       const rules = { workspace, bound: await liesIn(folder, workspace) };
       const whole = await readRecord(join(place, "workspace.json"), WorkspaceRecord, rules);

@@ -1,5 +1,5 @@
 /** How the gate looks at a workspace: reads, and nothing else. A port, so that what cannot be read can be tested. */
-import { constants } from "node:fs";
+import { constants, statSync } from "node:fs";
 import { open, readdir, realpath, stat } from "node:fs/promises";
 
 export interface WorkspaceFiles {
@@ -11,8 +11,10 @@ export interface WorkspaceFiles {
   read(path: string, limit: number): Promise<Uint8Array | null>;
 }
 
+/** What is absent, which is most, is told without the detour over another thread: a run asks this before its first request. */
 export const workspaceFiles: WorkspaceFiles = {
   async real(path) {
+    if (isMissing(path)) return null;
     try {
       return await realpath(path);
     } catch (error) {
@@ -31,6 +33,7 @@ export const workspaceFiles: WorkspaceFiles = {
   },
 
   async read(path, limit) {
+    if (isMissing(path)) return null;
     let file;
     try {
       // Opening a FIFO would wait for a writer otherwise.
@@ -63,4 +66,13 @@ async function kindBehind(path: string): Promise<"file" | "directory" | "other">
 function isAbsent(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === "ENOENT" || code === "ENOTDIR";
+}
+
+function isMissing(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    // It cannot be told like this (no permission, a loop): whoever opens it learns why.
+    return false;
+  }
 }

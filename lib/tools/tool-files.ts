@@ -2,6 +2,7 @@
  * The files of a tool directory. Nothing in a directory can stop the others from being read: what cannot be read is
  * a diagnostic for its path. Links are followed; devices, pipes and folders are never opened.
  */
+import { existsSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { extname, join } from "node:path";
 import type { Diagnostic } from "./diagnostic.ts";
@@ -31,6 +32,8 @@ export async function readToolFiles(directory: string, extension: string): Promi
 }
 
 async function namesIn(directory: string): Promise<readonly string[]> {
+  // Asked without the detour over another thread: a run looks at all of them before its first request.
+  if (!existsSync(directory)) return [];
   try {
     return await readdir(directory);
   } catch {
