@@ -1,0 +1,27 @@
+/** Opens the runtime for one command and closes it whatever happens. */
+import { type Agent, type AgentOptions, openAgent } from "../mod.ts";
+import type { CommonFlags } from "./flags.ts";
+import { oneLine, type Shell } from "./terminal.ts";
+
+export async function withAgent<T>(shell: Shell, options: AgentOptions, use: (agent: Agent) => Promise<T>): Promise<T> {
+  const agent = openAgent({
+    env: shell.env,
+    onNotice: ({ level, text }) => shell.err.write(`orrery: ${level}: ${oneLine(text, 400)}\n`),
+    ...options,
+  });
+  try {
+    return await use(agent);
+  } finally {
+    await agent.close();
+  }
+}
+
+export function toAgentOptions(flags: CommonFlags): AgentOptions {
+  return {
+    ...(flags.workspace === undefined ? {} : { workspace: flags.workspace }),
+    ...(flags.mode === undefined ? {} : { mode: flags.mode }),
+    ...(flags.model === undefined ? {} : { model: flags.model }),
+    ...(flags.baseUrl === undefined ? {} : { baseUrl: flags.baseUrl }),
+    trustWorkspace: flags.trustWorkspace,
+  };
+}

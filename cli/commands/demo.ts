@@ -1,0 +1,102 @@
+import { chmod, mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, join, relative } from "node:path";
+import process from "node:process";
+import wordcountManifest from "../../.stella/tools/wordcount.toml" with { type: "text" };
+import wordcountScript from "../../scripts/wordcount.sh" with { type: "text" };
+import { isCompiled } from "../../lib/platform/self.ts";
+import type { Session } from "../../mod.ts";
+import { withAgent } from "../agent.ts";
+import type { NoFlags } from "../flags.ts";
+import { endingOf } from "../drive.ts";
+import type { Ending } from "../ending.ts";
+import { listenForInterruption } from "../interruption.ts";
+import { createPresenter } from "../presenter.ts";
+import type { Shell } from "../terminal.ts";
+import { promptNew } from "./run.ts";
+
+const PROMPT = "What is notes.txt about, and how many words has it?";
+
+const NOTES = `An orrery is a clockwork of the planets. Turn the handle and every sphere moves
+as its neighbours make it move, and the machine can be turned back to any day.
+`;
+
+/** What the model of the demo says. The file is written into the workspace, to be read and changed. */
+const SCRIPT = {
+  replies: [
+    { delay_ms: 60, text: ["I read the file ", "first."], calls: [{ name: "read_file", arguments: { path: "notes.txt" } }] },
+    {
+      delay_ms: 60,
+      text: ["Now the ", "workspace's own tool ", "counts its words."],
+      calls: [{ name: "wordcount", arguments: { path: "notes.txt" } }],
+    },
+    {
+      delay_ms: 60,
+      text: [
+        "It is about orreries, ",
+        "machines that show the planets ",
+        "and can be turned back. ",
+        "The tool says: {{result wordcount}} words.",
+      ],
+    },
+  ],
+};
+
+export async function demo(shell: Shell, _flags: NoFlags): Promise<Ending> {
+  const { dim, bold } = shell.err.colors;
+  const workspace = await layOut();
+  const model = `script:${join(workspace, "script.json")}`;
+  shell.err.write(`${dim(`workspace ${workspace}: a text, a tool (.stella/tools/wordcount.toml) and the model's script`)}\n`);
+  shell.err.write(`${bold(`> ${PROMPT}`)}\n`);
+
+  const interruption = listenForInterruption(shell.err);
+  try {
+    const options = { workspace, model, trustWorkspace: true };
+    return await withAgent(shell, options, async (agent) => {
+      const { stop, now } = interruption;
+      let session = "";
+      const presenter = { ...createPresenter(shell, "text", false), begin: ({ id }: Session) => void (session = id) };
+      const result = await promptNew(agent, PROMPT, presenter, { title: "Demo", stop, now });
+      shell.err.write(whatNext(workspace, model, session));
+      return endingOf(result, interruption);
+    });
+  } finally {
+    interruption.close();
+  }
+}
+
+function whatNext(workspace: string, model: string, session: string): string {
+  const command = ownName();
+  return `
+Every step is in the journal:
+  ${command} sessions list
+  ${command} sessions show ${session}
+  ${command} sessions events ${session}
+Play it again, or change the script first:
+  ${command} run --workspace ${workspace} --trust-workspace --model ${model} "${PROMPT}"
+`;
+}
+
+async function layOut(): Promise<string> {
+  const workspace = await mkdtemp(join(tmpdir(), "orrery-demo-"));
+  const manifest: string = wordcountManifest;
+  const files = {
+    "notes.txt": NOTES,
+    "script.json": `${JSON.stringify(SCRIPT, null, 2)}\n`,
+    ".stella/tools/wordcount.toml": manifest,
+    "scripts/wordcount.sh": wordcountScript,
+  };
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(workspace, path)), { recursive: true });
+    await writeFile(join(workspace, path), text);
+  }
+  await chmod(join(workspace, "scripts/wordcount.sh"), 0o755);
+  return workspace;
+}
+
+/** How the person who started us can do so again. */
+function ownName(): string {
+  if (!isCompiled) return "orrery";
+  const fromHere = relative(process.cwd(), process.execPath);
+  return fromHere.startsWith("..") ? basename(process.execPath) : fromHere.includes("/") ? fromHere : `./${fromHere}`;
+}

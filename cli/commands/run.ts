@@ -1,0 +1,46 @@
+import { type Agent, type TurnOptions, type TurnResult, UsageError } from "../../mod.ts";
+import type { RunFlags } from "../flags.ts";
+import { driveTurn } from "../drive.ts";
+import type { Ending } from "../ending.ts";
+import type { Presenter } from "../presenter.ts";
+import { readPrompt } from "../prompt.ts";
+import type { Shell } from "../terminal.ts";
+import { watchFromStart } from "../watch.ts";
+
+export async function run(shell: Shell, flags: RunFlags, argument?: string): Promise<Ending> {
+  return await driveTurn(shell, flags, async () => {
+    const prompt = await readPrompt(argument);
+    return (agent, presenter, options) =>
+      flags.session === undefined
+        ? promptNew(agent, prompt, presenter, options)
+        : promptExisting(agent, flags.session, prompt, presenter, options);
+  });
+}
+
+/** Runs a prompt as the first turn of a new session. */
+export async function promptNew(
+  agent: Agent,
+  prompt: string,
+  presenter: Presenter,
+  { title, ...options }: TurnOptions & { readonly title?: string },
+): Promise<TurnResult> {
+  const session = await agent.create(title === undefined ? {} : { title });
+  presenter.begin(session);
+  const told = watchFromStart(agent, session, (event) => presenter.watch(event));
+  const result = await session.prompt(prompt, { source: "cli", ...options });
+  await told();
+  presenter.finish(result, session);
+  return result;
+}
+
+async function promptExisting(agent: Agent, id: string, prompt: string, presenter: Presenter, options: TurnOptions): Promise<TurnResult> {
+  const session = await agent.open(id);
+  if (session.state().turn.kind !== "idle") {
+    throw new UsageError(`Cannot prompt session "${id}" as its last turn is not finished: finish it with orrery sessions resume ${id}`);
+  }
+  presenter.begin(session);
+  session.watch((event) => presenter.watch(event));
+  const result = await session.prompt(prompt, { source: "cli", ...options });
+  presenter.finish(result, session);
+  return result;
+}

@@ -1,0 +1,55 @@
+import { isKnown, type LogRow, type SessionEvent, type SessionState, stateOf, transcript } from "../../mod.ts";
+import { withAgent } from "../agent.ts";
+import type { JsonFlag } from "../flags.ts";
+import type { Ending } from "../ending.ts";
+import { createNarrator } from "../narration.ts";
+import { oneLine, type Out, printable, type Shell } from "../terminal.ts";
+
+export async function showSession(shell: Shell, flags: JsonFlag, id: string): Promise<Ending> {
+  const rows = await withAgent(shell, {}, (agent) => agent.events(id));
+  const state = stateOf(rows, ({ level, text }) => shell.err.write(`orrery: ${level}: ${oneLine(text, 400)}\n`));
+  if (flags.json) shell.out.write(`${JSON.stringify(toObject(id, state))}\n`);
+  else writeTranscript(shell.out, id, state, rows);
+  return "completed";
+}
+
+function toObject(id: string, state: SessionState): object {
+  const { header, turn } = state;
+  return {
+    schema_version: 1,
+    session: id,
+    seq: state.seq,
+    status: turn.kind === "idle" ? "idle" : "open",
+    title: header?.title ?? "",
+    workspace: header?.workspace ?? null,
+    model: header?.model ?? null,
+    mode: header?.mode ?? null,
+    opened_at: header?.opened_at ?? null,
+    turns: state.counts.turns,
+    usage: state.usage,
+    messages: transcript(state),
+  };
+}
+
+function writeTranscript(out: Out, id: string, { header }: SessionState, rows: readonly LogRow[]): void {
+  const { dim } = out.colors;
+  const facts = header === null ? [] : [header.model, header.mode, header.workspace, header.opened_at];
+  out.write(`${dim([id, ...facts].map((fact) => oneLine(fact, 200)).join(" · "))}\n`);
+  const narrate = createNarrator(out);
+  for (const row of rows) {
+    if (row.kind === "damaged" || !isKnown(row.event)) continue;
+    for (const line of [wordsOf(row.event, out), narrate(row.event)]) {
+      if (line !== null && line !== "") out.write(`${line}\n`);
+    }
+  }
+}
+
+/** What was said, by either side; and how a turn ended, if not well. */
+function wordsOf(event: SessionEvent, { colors }: Out): string | null {
+  if (event.type === "prompted") return `\n${colors.bold(`> ${printable(event.text)}`)}`;
+  if (event.type === "reply_committed") return printable(event.text).trimEnd();
+  if (event.type === "turn_ended" && event.reason !== "completed") {
+    return colors.red(`${event.reason}${event.detail === undefined ? "" : `: ${oneLine(event.detail, 400)}`}`);
+  }
+  return null;
+}

@@ -1,0 +1,76 @@
+/** One turn driven by the command line: opened, shown, stopped by signals, and turned into an ending. */
+import type { Agent, AgentOptions, ModelErrorKind, TurnOptions, TurnResult } from "../mod.ts";
+import { toAgentOptions, withAgent } from "./agent.ts";
+import { createApprover } from "./ask.ts";
+import type { TurnFlags } from "./flags.ts";
+import type { Ending } from "./ending.ts";
+import { UsageError } from "../mod.ts";
+import { type Interruption, listenForInterruption } from "./interruption.ts";
+import { createPresenter, type Presenter } from "./presenter.ts";
+import type { Shell } from "./terminal.ts";
+
+/** Runs a turn and tells the presenter of it. */
+export type Drive = (agent: Agent, presenter: Presenter, options: TurnOptions) => Promise<TurnResult>;
+
+/** @param prepare what is needed before anything is opened, such as a prompt. */
+export async function driveTurn(shell: Shell, flags: TurnFlags, prepare: () => Promise<Drive>): Promise<Ending> {
+  const presenter = createPresenter(shell, flags.outputFormat, flags.events);
+  try {
+    if (flags.events && flags.outputFormat !== "json") {
+      throw new UsageError("Cannot add events to this output: --events needs --output-format json");
+    }
+    return await driveInterruptibly(shell, flags, presenter, await prepare());
+  } catch (error) {
+    presenter.fail(error);
+    throw error;
+  }
+}
+
+async function driveInterruptibly(shell: Shell, flags: TurnFlags, presenter: Presenter, drive: Drive): Promise<Ending> {
+  const interruption = listenForInterruption(shell.err);
+  const timeout = flags.timeout === undefined ? {} : { timeout_ms: flags.timeout * 1000 };
+  const options = { stop: interruption.stop, now: interruption.now, ...timeout };
+  try {
+    const result = await withAgent(shell, toTurnAgentOptions(shell, flags, presenter), (agent) => drive(agent, presenter, options));
+    return endingOf(result, interruption);
+  } finally {
+    interruption.close();
+  }
+}
+
+function toTurnAgentOptions(shell: Shell, flags: TurnFlags, presenter: Presenter): AgentOptions {
+  const approver = createApprover(shell, () => presenter.pause());
+  return {
+    ...toAgentOptions(flags),
+    ...(flags.maxSteps === undefined ? {} : { maxSteps: flags.maxSteps }),
+    ...(approver === null ? {} : { approver }),
+    speculation: flags.speculation,
+  };
+}
+
+/** A turn that reached its end did so, even if somebody asked it to stop at the last moment. */
+export function endingOf(result: TurnResult, { cause }: Pick<Interruption, "cause">): Ending {
+  if (result.reason === "completed") return result.unanswered ? "unanswered" : "completed";
+  if (cause !== null) return cause;
+  if (result.timed_out) return "timeout";
+  if (result.reason === "failed") return result.error === undefined ? "failed" : endingOfModelError(result.error.kind);
+  return "stopped";
+}
+
+function endingOfModelError(kind: ModelErrorKind): Ending {
+  switch (kind) {
+    case "unreachable":
+    case "auth":
+      return "endpoint";
+    case "unknown_model":
+      return "configuration";
+    case "transport":
+    case "idle_timeout":
+    case "overloaded":
+    case "rate_limited":
+    case "context_overflow":
+    case "malformed":
+    case "rejected":
+      return "failed";
+  }
+}

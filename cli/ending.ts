@@ -1,0 +1,12 @@
+/** How a command ended, in words. `main.ts` alone knows the numbers. */
+export type Ending =
+  | "completed"
+  | "failed"
+  | "usage"
+  | "stopped"
+  | "unanswered"
+  | "configuration"
+  | "endpoint"
+  | "timeout"
+  | "interrupted"
+  | "terminated";

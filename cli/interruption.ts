@@ -1,0 +1,46 @@
+/** Signals, as the two ways in which a turn can be stopped: at a safe point, or at once. */
+import process from "node:process";
+import type { StopReason } from "../mod.ts";
+import type { Out } from "./terminal.ts";
+
+export interface Interruption {
+  readonly stop: AbortSignal;
+  readonly now: AbortSignal;
+  /** What came first, if anything came. */
+  readonly cause: "interrupted" | "terminated" | null;
+  close(): void;
+}
+
+const CAUSES = { SIGINT: "interrupted", SIGTERM: "terminated" } as const;
+
+/** The first signal stops at a safe point, the second at once, a third ends the process as if nobody listened. */
+export function listenForInterruption(err: Out): Interruption {
+  const stop = new AbortController();
+  const now = new AbortController();
+  let cause: Interruption["cause"] = null;
+
+  const receive = (signal: keyof typeof CAUSES) => {
+    const reason: StopReason = { reason: "cancelled", detail: `${signal} received` };
+    cause ??= CAUSES[signal];
+    if (stop.signal.aborted) {
+      now.abort(reason);
+      close();
+    } else {
+      err.write("\norrery: Stopping at the next safe point; once more to stop at once\n");
+      stop.abort(reason);
+    }
+  };
+  const onInterrupt = () => receive("SIGINT");
+  const onTerminate = () => receive("SIGTERM");
+  const close = () => void process.off("SIGINT", onInterrupt).off("SIGTERM", onTerminate);
+  process.on("SIGINT", onInterrupt).on("SIGTERM", onTerminate);
+
+  return {
+    stop: stop.signal,
+    now: now.signal,
+    close,
+    get cause() {
+      return cause;
+    },
+  };
+}

@@ -1,0 +1,65 @@
+/** The three output formats of a run. */
+import { type FeedEvent, type Session, type StoredEvent, toPlainEvent, type TurnResult } from "../mod.ts";
+import { Renderer } from "./render.ts";
+import { type RunFacts, toReport } from "./report.ts";
+import type { Shell } from "./terminal.ts";
+
+export interface Presenter {
+  begin(session: Session): void;
+  watch(event: FeedEvent): void;
+  /** Something else is about to be written to standard error. */
+  pause(): void;
+  finish(result: TurnResult, session: Session): void;
+  /** The run broke before it had a result. */
+  fail(error: unknown): void;
+}
+
+export function createPresenter(shell: Shell, format: "text" | "json" | "stream-json", withEvents: boolean): Presenter {
+  switch (format) {
+    case "text":
+      return presentText(shell);
+    case "json":
+      return presentJson(shell, withEvents);
+    case "stream-json":
+      return presentStream(shell);
+  }
+}
+
+function presentText(shell: Shell): Presenter {
+  const renderer = new Renderer(shell);
+  return {
+    begin: () => undefined,
+    watch: (event) => renderer.watch(event),
+    pause: () => renderer.pause(),
+    finish: (result, session) => renderer.finish(result, session.id),
+    fail: () => renderer.pause(),
+  };
+}
+
+function presentJson(shell: Shell, withEvents: boolean): Presenter {
+  const events: StoredEvent[] = [];
+  let known: Session | null = null;
+  const print = (facts: Pick<RunFacts, "result" | "reason">) => {
+    const identity = { session: known?.id ?? null, model: known?.state().header?.model ?? null };
+    shell.out.write(`${JSON.stringify(toReport({ ...identity, ...facts, ...(withEvents ? { events } : {}) }))}\n`);
+  };
+  return {
+    begin: (session) => void (known = session),
+    watch(event) {
+      if (withEvents && "seq" in event) events.push(event);
+    },
+    pause: () => undefined,
+    finish: (result) => print({ result }),
+    fail: (error) => print({ result: null, reason: error instanceof Error ? error.message : String(error) }),
+  };
+}
+
+function presentStream(shell: Shell): Presenter {
+  return {
+    begin: () => undefined,
+    watch: (event) => shell.out.write(`${JSON.stringify("seq" in event ? toPlainEvent(event) : event)}\n`),
+    pause: () => undefined,
+    finish: () => undefined,
+    fail: () => undefined,
+  };
+}

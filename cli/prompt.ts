@@ -1,0 +1,41 @@
+import { Buffer } from "node:buffer";
+import process from "node:process";
+import { UsageError } from "../mod.ts";
+import { isTerminal } from "./terminal.ts";
+
+const MAX_BYTES = 10 * 1024 * 1024;
+
+/**
+ * The prompt from the argument, or from standard input for `-` or without one. A terminal is read only for `-`.
+ * @throws {UsageError} if there is none, or nothing in it.
+ */
+export async function readPrompt(argument: string | undefined): Promise<string> {
+  if (argument === undefined && isTerminal(0)) {
+    throw new UsageError('Cannot run without a prompt: give it as an argument, as in orrery run "…", or on standard input');
+  }
+  const fromInput = argument === undefined || argument === "-";
+  const text = (fromInput ? await readInput() : argument).toWellFormed();
+  if (text.trim() !== "") return text;
+  const where = fromInput ? "standard input has no text: write the prompt there" : "the argument has no text: write it there, or use -";
+  throw new UsageError(`Cannot run an empty prompt as ${where}`);
+}
+
+async function readInput(): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of standardInput()) {
+    size += chunk.byteLength;
+    if (size > MAX_BYTES) throw new UsageError(`Cannot run a prompt of more than ${MAX_BYTES} bytes: name a file in it instead`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+async function* standardInput(): AsyncGenerator<Uint8Array> {
+  try {
+    yield* process.stdin as AsyncIterable<Uint8Array>;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`Cannot read the prompt from standard input: ${why}`, { cause: error });
+  }
+}

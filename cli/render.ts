@@ -1,0 +1,112 @@
+/**
+ * A run as a person sees it: the model's words on standard output, what happens on standard error. On a terminal the
+ * words come as they are written, and what runs now is shown on a line that is written over; elsewhere standard output
+ * gets the final answer alone, and nothing is written over.
+ */
+import { isKnown, type LiveEvent, type SessionEvent, type StoredEvent, type TurnResult } from "../mod.ts";
+import { createNarrator, type Narrator, shortInput } from "./narration.ts";
+import { oneLine, type Out, printable, type Shell } from "./terminal.ts";
+
+export class Renderer {
+  readonly #out: Out;
+  readonly #err: Out;
+  readonly #narrate: Narrator;
+  readonly #asked = new Map<string, string>();
+  readonly #running = new Map<string, string>();
+  /** Whether this reply's words were shown as they came. */
+  #spoken = false;
+  #midLine = false;
+  #hasStatus = false;
+
+  constructor({ out, err }: Shell) {
+    this.#out = out;
+    this.#err = err;
+    this.#narrate = createNarrator(err);
+  }
+
+  watch(event: StoredEvent | LiveEvent): void {
+    if (!("seq" in event)) {
+      if (event.type === "text_delta") this.#speak(event.text);
+    } else if (isKnown(event)) {
+      this.#follow(event);
+      const line = this.#narrate(event);
+      if (line !== null) this.#tell(line);
+      if (event.type === "call_started" || event.type === "call_ended") this.#showRunning();
+    }
+  }
+
+  /** Leaves the screen as others can write on it. */
+  pause(): void {
+    if (this.#midLine) this.#out.write("\n");
+    this.#midLine = false;
+    this.#clearStatus();
+  }
+
+  /** The last words: the answer where it was not shown yet, and a summary. */
+  finish(result: TurnResult, session: string): void {
+    this.pause();
+    if (!this.#out.isTerminal && result.text !== "") this.#out.write(result.text.endsWith("\n") ? result.text : `${result.text}\n`);
+    this.#tell(summary(result, session, this.#err.colors));
+  }
+
+  #follow(event: SessionEvent): void {
+    if (event.type === "attempt_started") {
+      this.#spoken = false;
+      this.#showStatus("waiting for the model");
+    } else if (event.type === "reply_committed") {
+      // Some endpoints give the whole text only at the end.
+      if (!this.#spoken) this.#speak(event.text);
+      this.pause();
+      for (const call of event.calls) this.#asked.set(call.call, `${call.name} ${shortInput(call.arguments)}`);
+    } else if (event.type === "call_started") {
+      this.#running.set(event.call, this.#asked.get(event.call) ?? event.name);
+    } else if (event.type === "call_ended") {
+      this.#running.delete(event.call);
+    }
+  }
+
+  #speak(text: string): void {
+    if (!this.#out.isTerminal || text === "") return;
+    this.#clearStatus();
+    this.#out.write(printable(text));
+    this.#midLine = !text.endsWith("\n");
+    this.#spoken = true;
+  }
+
+  #showRunning(): void {
+    const [first] = this.#running.values();
+    if (first !== undefined) this.#showStatus(`running ${first}`, this.#running.size > 1 ? ` and ${this.#running.size - 1} more` : "");
+  }
+
+  #showStatus(text: string, ending = ""): void {
+    if (!this.#err.canRewrite || this.#midLine) return;
+    this.#clearStatus();
+    this.#err.write(this.#err.colors.dim(`  ${oneLine(text, this.#err.columns - 3 - ending.length)}${ending}`));
+    this.#hasStatus = true;
+  }
+
+  #clearStatus(): void {
+    if (this.#hasStatus) this.#err.write("\r\x1b[K");
+    this.#hasStatus = false;
+  }
+
+  #tell(line: string): void {
+    this.pause();
+    this.#err.write(`${line}\n`);
+  }
+}
+
+function summary(result: TurnResult, session: string, { dim, red }: Out["colors"]): string {
+  const { input_tokens, output_tokens } = result.usage;
+  const why = result.error?.message ?? result.detail;
+  const ended = result.reason === "completed"
+    ? dim("completed")
+    : red(`${result.reason}${why === undefined ? "" : `: ${oneLine(why, 400)}`}`);
+  const tokens = input_tokens + output_tokens === 0 ? [] : [`${input_tokens} + ${output_tokens} tokens`];
+  const facts = [`${count(result.steps, "step")}, ${count(result.calls.length, "call")}`, ...tokens, session];
+  return `${ended} ${dim(`· ${facts.join(" · ")}`)}`;
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}

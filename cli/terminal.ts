@@ -1,0 +1,114 @@
+/** Standard output and standard error as a command sees them. */
+import { fstatSync, statSync } from "node:fs";
+import process from "node:process";
+import { type Colors, createColors, wantsColor } from "./colors.ts";
+
+export interface Out {
+  /** Raw text. */
+  write(text: string): void;
+  readonly isTerminal: boolean;
+  /** Whether a line may be written over: a terminal that understands more than text. */
+  readonly canRewrite: boolean;
+  readonly columns: number;
+  readonly colors: Colors;
+  /** Resolves when everything written has left the process, or cannot any more. */
+  flushed(): Promise<void>;
+  /** Why writing failed; a reader that went away is not a failure. */
+  readonly failure: Error | null;
+}
+
+/** What every command gets: where data and talk go, and the environment. */
+export interface Shell {
+  readonly out: Out;
+  readonly err: Out;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export function openShell(): Shell {
+  return { out: openOut(1, process.env), err: openOut(2, process.env), env: process.env };
+}
+
+export async function flush(shell: Shell): Promise<void> {
+  await shell.out.flushed();
+  await shell.err.flushed();
+}
+
+/**
+ * Text from elsewhere made harmless for a terminal: no control character but line break and tab gets through, nor
+ * those that turn the direction of writing and could make a command read as another.
+ */
+export function printable(text: string): string {
+  return text.replaceAll("\r\n", "\n").replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+}
+
+/** One line of at most `width` characters. */
+export function oneLine(text: string, width: number): string {
+  const line = printable(text).replace(/\s+/g, " ").trim();
+  const characters = [...line.slice(0, width * 2 + 2)];
+  return characters.length <= width ? characters.join("") : `${characters.slice(0, Math.max(1, width - 1)).join("")}…`;
+}
+
+/** Whether a descriptor is a terminal. Most are not, and for those Node's terminal module (2 ms on Bun) is not loaded. */
+export function isTerminal(descriptor: number): boolean {
+  try {
+    const file = fstatSync(descriptor);
+    if (!file.isCharacterDevice() || file.rdev === statSync("/dev/null").rdev) return false;
+    return process.getBuiltinModule("node:tty").isatty(descriptor);
+  } catch {
+    // It is closed.
+    return false;
+  }
+}
+
+/**
+ * Counts what is on its way through each write's own callback: on Bun 1.4.5 the callback of a later, empty write
+ * comes before the earlier bytes have left, and `process.exit` then loses them. The stream is made at first use.
+ */
+function openOut(descriptor: 1 | 2, env: Shell["env"]): Out {
+  const terminal = isTerminal(descriptor);
+  let stream: NodeJS.WriteStream | null = null;
+  let pending = 0;
+  let failure: Error | null = null;
+  let wake = () => {};
+
+  const open = (): NodeJS.WriteStream => {
+    if (stream !== null) return stream;
+    stream = descriptor === 1 ? process.stdout : process.stderr;
+    return stream.on("error", (error) => void (failure ??= error));
+  };
+  const leave = (): (error?: Error | null) => void => {
+    let left = false;
+    return (error) => {
+      if (error) failure ??= error;
+      if (left) return;
+      left = true;
+      pending--;
+      if (pending === 0) wake();
+    };
+  };
+
+  return {
+    isTerminal: terminal,
+    canRewrite: terminal && env["TERM"] !== "dumb",
+    // What is not a terminal has no width; lines there are only kept from being endless.
+    columns: terminal ? open().columns || 80 : 400,
+    colors: createColors(wantsColor(terminal, env)),
+    write(text) {
+      if (failure !== null || text === "") return;
+      pending++;
+      const settle = leave();
+      try {
+        open().write(text, settle);
+      } catch (error) {
+        // Deno 2.9 throws from write itself, for instance when the disk is full.
+        settle(error instanceof Error ? error : new Error(String(error)));
+      }
+    },
+    async flushed() {
+      if (pending > 0) await new Promise<void>((resolve) => wake = resolve);
+    },
+    get failure() {
+      return failure !== null && "code" in failure && failure.code === "EPIPE" ? null : failure;
+    },
+  };
+}

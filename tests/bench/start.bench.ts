@@ -1,0 +1,143 @@
+/**
+ * How fast the executable starts and how much memory a one-shot run takes, beside an empty program compiled in the
+ * same way, in turns with it. Needs dist/orrery: `sh compile.sh && bun tests/bench/start.bench.ts [rounds]`.
+ *
+ * Not measured: the first start of a new file (it has to be read from disk), a loaded machine, macOS, a real endpoint
+ * (TLS, name resolution), memory of tool calls, and the pages that several processes share.
+ */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import process from "node:process";
+
+const rounds = Number(process.argv[2] ?? 40);
+const root = resolve(import.meta.dirname, "../..");
+const orrery = process.env["ORRERY_BINARY"] ?? join(root, "dist/orrery");
+const scratch = mkdtempSync(join(tmpdir(), "orrery-bench-"));
+const env = { PATH: process.env["PATH"] ?? "", HOME: scratch, ORRERY_HOME: join(scratch, "home") };
+
+const REPLY = [
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta: { role: "assistant", content: "Hello." }, finish_reason: null }] })}\n\n`,
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] })}\n\n`,
+  "data: [DONE]\n\n",
+];
+
+let onRequest = () => {};
+const server = createServer((request, response) => {
+  onRequest();
+  request.resume();
+  request.on("end", () => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    for (const part of REPLY) response.write(part);
+    response.end();
+  });
+});
+
+try {
+  const hello = compileHello();
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const run = [orrery, "run", "--workspace", scratch, "--model", "local/none", "--base-url", url, "Say hello"];
+
+  const samples = { hello: [] as number[], version: [] as number[], run: [] as number[], memory: [] as number[] };
+  for (let round = 0; round < rounds + 3; round++) {
+    const measured = {
+      hello: await timeToExit([hello]),
+      version: await timeToExit([orrery, "version"]),
+      run: await timeToFirstByte(run),
+      memory: round % 5 === 0 ? await peakMemory(run) : null,
+    };
+    // The first rounds warm the file cache.
+    if (round < 3) continue;
+    for (const [name, value] of Object.entries(measured)) if (value !== null) samples[name as keyof typeof samples].push(value);
+  }
+  const base = median(samples.hello);
+  console.log(`${rounds} rounds, in turns; median (5 % to 95 %)`);
+  console.log(`hello, start to exit               ${spread(samples.hello)} ms`);
+  console.log(`orrery version, start to exit      ${spread(samples.version)} ms   ${ratio(samples.version, base)} of hello (aim: 1.3)`);
+  console.log(`orrery run, start to first byte    ${spread(samples.run)} ms   ${ratio(samples.run, base)} of hello (aim: 2.5)`);
+  console.log(`orrery run, peak resident memory   ${spread(samples.memory)} MB  (aim: 90)`);
+} finally {
+  server.close();
+  server.closeAllConnections();
+  rmSync(scratch, { recursive: true, force: true });
+}
+
+/** With the same flags as compile.sh. */
+function compileHello(): string {
+  const source = join(scratch, "hello.ts");
+  const program = join(scratch, "hello");
+  writeFileSync(source, 'console.log("hello");\n');
+  const flags = [
+    "--compile",
+    "--minify",
+    "--bytecode",
+    "--splitting",
+    "--format=esm",
+    "--no-compile-autoload-bunfig",
+    "--no-compile-autoload-dotenv",
+  ];
+  const built = spawnSync(join(root, "node_modules/.bin/bun"), ["build", ...flags, "--outfile", program, source], { encoding: "utf8" });
+  if (built.status !== 0) throw new Error(`Cannot build hello: ${built.stderr}`);
+  return program;
+}
+
+function start([program = "", ...args]: readonly string[]): ChildProcess {
+  return spawn(program, args, { cwd: scratch, env, stdio: "ignore" });
+}
+
+async function exit(child: ChildProcess): Promise<void> {
+  const code = await new Promise<number | null>((settle, fail) => child.once("exit", settle).once("error", fail));
+  if (code !== 0) throw new Error(`Cannot measure: ${child.spawnargs.join(" ")} ended with ${code}`);
+}
+
+async function timeToExit(argv: readonly string[]): Promise<number> {
+  const begin = performance.now();
+  await exit(start(argv));
+  return performance.now() - begin;
+}
+
+async function timeToFirstByte(argv: readonly string[]): Promise<number> {
+  let first = 0;
+  onRequest = () => void (first ||= performance.now());
+  const begin = performance.now();
+  await exit(start(argv));
+  return first - begin;
+}
+
+/** The process's own high-water mark in MB, as the kernel keeps it, read until it is gone. */
+async function peakMemory(argv: readonly string[]): Promise<number> {
+  const child = start(argv);
+  let peak = 0;
+  const timer = setInterval(() => {
+    try {
+      const line = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"));
+      peak = Math.max(peak, Number(line?.[1] ?? 0) / 1024);
+    } catch {
+      // It has just ended.
+    }
+  }, 1);
+  await exit(child).finally(() => clearInterval(timer));
+  return peak;
+}
+
+function median(values: readonly number[]): number {
+  return quantile(values, 0.5);
+}
+
+function quantile(values: readonly number[], at: number): number {
+  const sorted = [...values].sort((left, right) => left - right);
+  return sorted[Math.round((sorted.length - 1) * at)] ?? NaN;
+}
+
+function spread(values: readonly number[]): string {
+  const [low, middle, high] = [0.05, 0.5, 0.95].map((at) => quantile(values, at).toFixed(1));
+  return `${middle} (${low} to ${high})`;
+}
+
+function ratio(values: readonly number[], base: number): string {
+  return `${(median(values) / base).toFixed(2)}×`;
+}

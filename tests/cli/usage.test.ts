@@ -1,0 +1,79 @@
+/** Pins what a line that cannot be understood gives: exit 2, a sentence on standard error, nothing on standard output. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { runOrrery } from "../host/orrery.ts";
+
+let home = "";
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), "orrery-usage-"));
+});
+afterAll(async () => {
+  await rm(home, { recursive: true, force: true });
+});
+
+describe("the command line refuses", () => {
+  const wrong: readonly (readonly [title: string, args: readonly string[], says: string])[] = [
+    ["a command it does not know, and proposes one", ["sesions", "list"], "sessions"],
+    ["an option it does not know", ["run", "--bogus", "x"], "--bogus"],
+    ["a second prompt", ["run", "two", "words"], '"words"'],
+    ["a step limit of none", ["run", "--max-steps", "0", "x"], "whole number from 1"],
+    ["a step limit that is no number", ["run", "--max-steps", "1e3", "x"], "whole number from 1"],
+    ["a timeout that no timer can hold", ["run", "--timeout", "99999999", "x"], "seconds"],
+    ["a mode that is not one", ["run", "--mode", "careful", "x"], "careful"],
+    ["an output format that is not one", ["run", "--output-format", "xml", "x"], "xml"],
+    ["events in an output that has no place for them", ["run", "--events", "x"], "--output-format json"],
+    ["an empty argument as a prompt", ["run", " \n "], "empty prompt"],
+    ["an empty prompt on standard input", ["run", "-"], "standard input has no text"],
+    ["no prompt at all", ["run"], "standard input has no text"],
+    ["a session without its id", ["sessions", "show"], "id"],
+  ];
+  for (const [title, args, says] of wrong) {
+    test(title, async () => {
+      const { code, stdout, stderr } = await runOrrery(args, { home });
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+      expect(stderr).toContain(says);
+      expect(stderr.startsWith("orrery: Cannot ")).toBe(true);
+    });
+  }
+
+  test("an empty prompt with the keys that json always has", async () => {
+    const { code, stdout } = await runOrrery(["run", "--output-format", "json"], { home, input: "\n" });
+    expect(code).toBe(2);
+    const report = JSON.parse(stdout) as Record<string, unknown>;
+    expect(Object.keys(report)).toEqual(
+      ["schema_version", "status", "text", "session", "model", "steps", "calls", "usage", "speculation", "reason"],
+    );
+    expect(report).toMatchObject({ schema_version: 1, status: "failed", session: null });
+  });
+});
+
+describe("the command line explains itself", () => {
+  test("with help for every command, on standard output", async () => {
+    for (
+      const args of [["--help"], ["run", "-h"], ["tools", "--help"], ["sessions", "--help"], ["sessions", "events", "--help"], [
+        "demo",
+        "--help",
+      ]]
+    ) {
+      const { code, stdout, stderr } = await runOrrery(args, { home });
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+      expect(stdout).toContain("USAGE");
+    }
+  }, 30_000);
+
+  test("with a version in one line, and as JSON", async () => {
+    const plain = await runOrrery(["version"], { home });
+    expect(plain.stdout).toMatch(/^orrery \d+\.\d+\.\d+ \(\S+, (?:bun|deno) .+\)\n$/);
+    expect((await runOrrery(["--version"], { home })).stdout).toBe(plain.stdout);
+    const { stdout } = await runOrrery(["version", "--json"], { home });
+    expect(JSON.parse(stdout)).toMatchObject({ schema_version: 1, version: plain.stdout.split(" ")[1] });
+  });
+
+  test("without colours unless a terminal or FORCE_COLOR wants them", async () => {
+    expect((await runOrrery(["--help"], { home })).stdout).not.toContain("\x1b[");
+    expect((await runOrrery(["--help"], { home, env: { FORCE_COLOR: "1" } })).stdout).toContain("\x1b[");
+    expect((await runOrrery(["--help"], { home, env: { FORCE_COLOR: "1", NO_COLOR: "1" } })).stdout).not.toContain("\x1b[");
+  });
+});

@@ -1,0 +1,140 @@
+/** The rules of the house that no linter knows: which folder may know which, and where a host's own words may stand. */
+import { describe, expect, test } from "bun:test";
+import ts from "typescript";
+import { find, readSources, type Source } from "./sources.ts";
+
+/** What each room may import, besides itself. `mod` is mod.ts. */
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  session: [],
+  platform: [],
+  journal: ["session", "platform"],
+  model: ["session", "platform"],
+  tools: ["session", "platform"],
+  gate: ["session", "platform"],
+  supervisor: ["session", "platform"],
+  config: ["session", "platform"],
+  agent: ["session", "platform", "journal", "model", "tools", "gate", "supervisor", "config"],
+  http: ["session", "platform", "config", "agent"],
+  mod: ["session", "platform", "journal", "model", "tools", "gate", "supervisor", "config", "agent", "http"],
+  cli: ["mod", "platform"],
+};
+
+/** Files that are no modules and are built into the program. */
+const embeds: Readonly<Record<string, readonly string[]>> = {
+  platform: ["package.json"],
+  tools: ["lib/tools/sdk/python/"],
+  cli: [".stella/tools/", "scripts/"],
+};
+
+/** Single arrows that are allowed beside the table, and why. */
+const exceptions: Readonly<Record<string, string>> = {
+  "lib/supervisor/child.ts -> tools": "a tool host runs our built-in tools",
+  "cli/hidden-program.ts -> supervisor": "the executable is also its own tool host",
+};
+
+/** Modules that only some files may import. */
+const confined: Readonly<Record<string, (path: string) => boolean>> = {
+  "bun": (path) => room(path) === "platform",
+  "bun:": (path) => room(path) === "platform",
+  "node:sqlite": (path) => room(path) === "platform" || room(path) === "journal",
+  "node:child_process": (path) => room(path) === "platform" || room(path) === "supervisor",
+};
+
+const sources = readSources();
+
+describe("the source tree", () => {
+  test("has arrows between rooms only as the table allows", () => {
+    const wrong = sources.flatMap((source) =>
+      source.imports
+        .filter((target) => !mayPoint(source.path, target))
+        .map((target) => `${source.path} -> ${target}`)
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test("uses every exception to the table", () => {
+    const used = sources.flatMap((source) => source.imports.map((target) => `${source.path} -> ${room(target)}`));
+    expect(Object.keys(exceptions).filter((exception) => !used.includes(exception))).toEqual([]);
+  });
+
+  test("has no cycle of files that run each other", () => {
+    expect(firstCycle(new Map(sources.map((source) => [source.path, source.evaluated])))).toBeNull();
+  });
+
+  test("imports only files that exist, with their extension", () => {
+    const known = new Set(sources.map((source) => source.path));
+    const wrong = sources.flatMap((source) =>
+      source.imports.filter((target) => target.endsWith(".ts") ? !known.has(target) : !/\.\w+$/.test(target)).map((target) =>
+        `${source.path} -> ${target}`
+      )
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test("names a host's own modules only where they are confined to", () => {
+    const wrong = sources.flatMap((source) =>
+      source.specifiers.filter((specifier) =>
+        Object.entries(confined).some(([module, allows]) =>
+          (module.endsWith(":") ? specifier.startsWith(module) : specifier === module) && !allows(source.path)
+        )
+      ).map((specifier) => `${source.path} -> ${specifier}`)
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test("says Bun and Deno only in platform/", () => {
+    const outside = sources.filter((source) => room(source.path) !== "platform");
+    const host = (node: ts.Node) => ts.isIdentifier(node) && (node.text === "Bun" || node.text === "Deno");
+    expect(outside.flatMap((source) => find(source, host))).toEqual([]);
+  });
+
+  test("ends the process only in cli/main.ts", () => {
+    const exit = (node: ts.Node) => ts.isPropertyAccessExpression(node) && node.getText() === "process.exit";
+    const outside = sources.filter((source) => source.path !== "cli/main.ts");
+    expect(outside.flatMap((source) => find(source, exit))).toEqual([]);
+  });
+
+  test("has no type any and no default export", () => {
+    const unwanted = (node: ts.Node) => node.kind === ts.SyntaxKind.AnyKeyword || ts.isExportAssignment(node) || isDefaultExport(node);
+    expect(sources.flatMap((source) => find(source, unwanted))).toEqual([]);
+  });
+});
+
+/** The room a file belongs to: its folder below lib/, or `cli`, `mod`. */
+function room(path: string): string {
+  const [first = "", second = ""] = path.split("/");
+  return first === "lib" ? second : first.replace(/\.ts$/, "");
+}
+
+function mayPoint(from: string, target: string): boolean {
+  const [source, destination] = [room(from), room(target)];
+  if (!target.endsWith(".ts")) return (embeds[source] ?? []).some((prefix) => target.startsWith(prefix));
+  return source === destination || (mayImport[source] ?? []).includes(destination) || `${from} -> ${destination}` in exceptions;
+}
+
+function isDefaultExport(node: ts.Node): boolean {
+  return ts.canHaveModifiers(node) && (ts.getModifiers(node) ?? []).some(({ kind }) => kind === ts.SyntaxKind.DefaultKeyword);
+}
+
+/** The files of one cycle, in order, or null. */
+function firstCycle(graph: ReadonlyMap<Source["path"], readonly string[]>): string | null {
+  const done = new Set<string>();
+  const trail: string[] = [];
+  const visit = (path: string): string | null => {
+    if (trail.includes(path)) return [...trail.slice(trail.indexOf(path)), path].join(" -> ");
+    if (done.has(path)) return null;
+    trail.push(path);
+    for (const target of graph.get(path) ?? []) {
+      const cycle = visit(target);
+      if (cycle !== null) return cycle;
+    }
+    trail.pop();
+    done.add(path);
+    return null;
+  };
+  for (const path of graph.keys()) {
+    const cycle = visit(path);
+    if (cycle !== null) return cycle;
+  }
+  return null;
+}

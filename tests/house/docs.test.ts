@@ -1,0 +1,33 @@
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { filesBelow, root } from "./sources.ts";
+
+const pages = ["README.md", "ARCHITECTURE.md", ...(existsSync(join(root, "docs")) ? filesBelow("docs") : [])]
+  .filter((path) => path.endsWith(".md"));
+
+/** Folders whose files a page may name; anything else in backticks is not taken for a path of ours. */
+const OURS = /^(?:lib|cli|tests|docs|scripts|\.ci|\.stella)\/[\w./-]*$|^[\w.-]+\.(?:ts|sh|md|json|toml|lock)$/;
+
+test("every path that a page names in backticks exists", () => {
+  const gone = pages.flatMap((page) =>
+    codeSpans(readFileSync(join(root, page), "utf8"))
+      .filter((span) => OURS.test(span) && !existsSync(join(root, span)))
+      .map((span) => `${page}: ${span}`)
+  );
+  expect(gone).toEqual([]);
+});
+
+test("every page that a page links to exists", () => {
+  const gone = pages.flatMap((page) =>
+    [...readFileSync(join(root, page), "utf8").matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)]
+      .filter(([, target = ""]) => !existsSync(join(root, page, "..", target)))
+      .map(([, target]) => `${page}: ${target}`)
+  );
+  expect(gone).toEqual([]);
+});
+
+function codeSpans(text: string): readonly string[] {
+  const prose = text.replace(/^```[\s\S]*?^```/gm, "");
+  return [...prose.matchAll(/`([^`\n]+)`/g)].map(([, span = ""]) => span);
+}
