@@ -16,15 +16,20 @@ export interface Journal {
   read(session: string, options?: { readonly after?: number; readonly limit?: number }): Promise<readonly LogRow[]>;
   /** `seq` of the last event; 0 for an unknown session. */
   head(session: string): Promise<number>;
-  /** Newest first. */
-  list(options?: { readonly limit?: number }): Promise<readonly SessionSummary[]>;
+  /** Newest first; `before` goes on behind a row of an earlier list. */
+  list(options?: { readonly limit?: number; readonly before?: ListCursor }): Promise<readonly SessionSummary[]>;
   /**
    * The right to append to one session. Renewed by the journal until released.
    * @throws {JournalHeld} while another live owner has it.
    */
   acquire(session: string, owner: LeaseOwner): Promise<Lease>;
+  /** Takes the whole log of the lease's session away, and the lease with it. @throws {LeaseLost} @throws {JournalUnavailable} */
+  remove(lease: Lease): Promise<void>;
   close(): Promise<void>;
 }
+
+/** The place of one row in the order of `list`. */
+export type ListCursor = Pick<SessionSummary, "updated_at" | "session">;
 
 export type LogRow =
   | { readonly kind: "event"; readonly event: StoredEvent }

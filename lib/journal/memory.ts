@@ -8,6 +8,7 @@ import {
   type Lease,
   LeaseLost,
   type LeaseOwner,
+  type ListCursor,
   type LogRow,
   type SessionSummary,
 } from "./journal.ts";
@@ -56,10 +57,11 @@ class MemoryJournal implements Journal {
     return this.#logs.get(session)?.bodies.length ?? 0;
   }
 
-  async list(options: { readonly limit?: number } = {}): Promise<readonly SessionSummary[]> {
+  async list({ before, ...options }: { readonly limit?: number; readonly before?: ListCursor } = {}): Promise<readonly SessionSummary[]> {
     this.#checkOpen();
     return [...this.#logs]
       .map(([session, log]) => toSessionSummary(session, log.summary, this.#holder(session) !== null))
+      .filter((each) => before === undefined || newestFirst(before, each) < 0)
       .sort(newestFirst)
       .slice(0, options.limit ?? Infinity);
   }
@@ -77,6 +79,13 @@ class MemoryJournal implements Journal {
     return lease;
   }
 
+  async remove(lease: Lease): Promise<void> {
+    this.#checkOpen();
+    if (this.#leases.get(lease.session) !== lease) throw new LeaseLost(lease.session);
+    this.#logs.delete(lease.session);
+    this.#leases.delete(lease.session);
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     this.#leases.clear();
@@ -92,7 +101,7 @@ class MemoryJournal implements Journal {
   }
 }
 
-function newestFirst(left: SessionSummary, right: SessionSummary): number {
+function newestFirst(left: ListCursor, right: ListCursor): number {
   const [a, b] = [left.updated_at + left.session, right.updated_at + right.session];
   return a < b ? 1 : a > b ? -1 : 0;
 }

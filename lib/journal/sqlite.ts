@@ -3,10 +3,10 @@ import { clearInterval, setInterval } from "node:timers";
 import { setImmediate } from "node:timers/promises";
 import { type StoredEvent, toPlainEvent } from "../session/event.ts";
 import { GroupCommit } from "./group-commit.ts";
-import { type Journal, type Lease, LeaseLost, type LeaseOwner, type LogRow, type SessionSummary } from "./journal.ts";
+import { type Journal, type Lease, LeaseLost, type LeaseOwner, type ListCursor, type LogRow, type SessionSummary } from "./journal.ts";
 import { HeldLease, RENEW_MS, toPredecessor } from "./lease.ts";
 import { checkNumbering } from "./numbering.ts";
-import { dropLease, readChunk, readHead, readSummaries, renewLease, takeLease, writeEvents } from "./statements.ts";
+import { dropLease, readChunk, readHead, readSummaries, removeLog, renewLease, takeLease, writeEvents } from "./statements.ts";
 
 export interface SqliteJournalOptions {
   readonly path: string;
@@ -67,8 +67,8 @@ class SqliteJournal implements Journal {
     return this.#writer.read((store) => readHead(store, session));
   }
 
-  list(options: { readonly limit?: number } = {}): Promise<readonly SessionSummary[]> {
-    return this.#writer.read((store) => readSummaries(store, options.limit ?? -1));
+  list({ limit, before }: { readonly limit?: number; readonly before?: ListCursor } = {}): Promise<readonly SessionSummary[]> {
+    return this.#writer.read((store) => readSummaries(store, limit ?? -1, before ?? null));
   }
 
   async acquire(session: string, owner: LeaseOwner): Promise<Lease> {
@@ -82,6 +82,12 @@ class SqliteJournal implements Journal {
     this.#held.add(lease);
     this.#renewal ??= this.#startRenewal();
     return lease;
+  }
+
+  async remove(lease: Lease): Promise<void> {
+    const held = this.#ours(lease);
+    await this.#writer.submit(true, (store) => removeLog(store, held));
+    this.#forget(held);
   }
 
   close(): Promise<void> {

@@ -1,7 +1,7 @@
 /** What a journal's file is asked and told, in SQL. Writing functions run inside a transaction and check before they write. */
 import type { StoredEvent } from "../session/event.ts";
 import type { Mode } from "../session/outcome.ts";
-import { JournalConflict, JournalHeld, LeaseLost, type LeaseOwner, type LogRow, type SessionSummary } from "./journal.ts";
+import { JournalConflict, JournalHeld, LeaseLost, type LeaseOwner, type ListCursor, type LogRow, type SessionSummary } from "./journal.ts";
 import { type HeldLease, LEASE_MS, stillHolds } from "./lease.ts";
 import type { Store } from "./store.ts";
 import { changeSummary, emptySummary, summarise, type Summary, toSessionSummary } from "./summary.ts";
@@ -97,11 +97,13 @@ export function readHead(store: Store, session: string): number {
 }
 
 /** Newest first; a negative `limit` is none. */
-export function readSummaries(store: Store, limit: number): readonly SessionSummary[] {
+export function readSummaries(store: Store, limit: number, before: ListCursor | null): readonly SessionSummary[] {
   const rows = store.statement(`
     SELECT sessions.*, token, runtime, pid, start_time, place, expires_at
-    FROM sessions LEFT JOIN leases USING (session) ORDER BY updated_at DESC, session DESC LIMIT ?
-  `).all(limit) as unknown as readonly (SummaryRow & (LeaseRow | { readonly token: null }))[];
+    FROM sessions LEFT JOIN leases USING (session)
+    WHERE ?1 IS NULL OR (updated_at, session) < (?1, ?2)
+    ORDER BY updated_at DESC, session DESC LIMIT ?3
+  `).all(before?.updated_at ?? null, before?.session ?? null, limit) as unknown as readonly (SummaryRow & (LeaseRow | { readonly token: null }))[];
   return rows.map((row) => toSessionSummary(row.session, toSummary(row), row.token !== null && isHeld(row)));
 }
 
@@ -122,6 +124,14 @@ export function renewLease(store: Store, lease: HeldLease): boolean {
   const renewed = store.statement("UPDATE leases SET expires_at = ? WHERE session = ? AND token = ?")
     .run(Date.now() + LEASE_MS, lease.session, lease.token);
   return Number(renewed.changes) > 0;
+}
+
+/** @throws {LeaseLost} */
+export function removeLog(store: Store, { session, token }: HeldLease): void {
+  const dropped = store.statement("DELETE FROM leases WHERE session = ? AND token = ?").run(session, token);
+  if (Number(dropped.changes) === 0) throw new LeaseLost(session);
+  store.statement("DELETE FROM events WHERE session = ?").run(session);
+  store.statement("DELETE FROM sessions WHERE session = ?").run(session);
 }
 
 export function dropLease(store: Store, token: string): void {

@@ -40,8 +40,24 @@ export class CallAssembly {
     return call.add(fragment);
   }
 
+  /**
+   * Takes a call that the stream says once more as a whole: what is still missing of it is taken, the rest is not.
+   * A whole that contradicts its pieces spoils the call.
+   */
+  settle(fragment: CallFragment & { readonly index: number }): readonly CallProgress[] {
+    const call = this.#byIndex.get(fragment.index);
+    const whole = fragment.arguments ?? "";
+    const missing = call !== undefined && whole.startsWith(call.arguments.text) ? whole.slice(call.arguments.text.length) : whole;
+    return this.add({ ...fragment, arguments: missing });
+  }
+
   get size(): number {
     return this.#calls.length;
+  }
+
+  /** True if the call at this index has no arguments so far, or only blanks. */
+  isBlank(index: number): boolean {
+    return (this.#byIndex.get(index)?.arguments.text ?? "").trim() === "";
   }
 
   /** True while some call has arguments that are neither blank nor a whole object. */

@@ -6,18 +6,17 @@ import { parseKeepingNumbers } from "../session/json.ts";
 import type { Finish, Usage } from "../session/outcome.ts";
 import type { ChatBlock } from "./chat-request.ts";
 import type { CallFragment } from "./assembly.ts";
+import type { Document } from "./documents.ts";
 import { type Place, reportedError, truncatedError, unreadableError } from "./fault.ts";
 import { type Fields, fieldsIn, isFields, listIn, numberIn, textIn } from "./fields.ts";
 import type { ModelEvent } from "./model.ts";
 import { ReasoningDetails } from "./reasoning-details.ts";
 import { ReplyBuilder } from "./reply.ts";
-import type { ServerEvent } from "./sse.ts";
 import type { ToolNames } from "./tool-names.ts";
+import type { WireReader } from "./wire.ts";
 
-export class ChatReader {
-  /** The endpoint said that the reply is over; only usage may still come. */
+export class ChatReader implements WireReader {
   finished = false;
-  /** The endpoint said that nothing more comes. */
   ended = false;
   readonly #place: Place;
   readonly #names: ToolNames;
@@ -28,6 +27,8 @@ export class ChatReader {
   /** The first document that is no part of a reply. */
   #strange: string | undefined;
   #wantsReasoningBack = false;
+  /** What it says instead of an answer is not one. */
+  #refused = false;
 
   constructor(place: Place, names: ToolNames, model: string) {
     this.#place = place;
@@ -35,31 +36,19 @@ export class ChatReader {
     this.#reply = new ReplyBuilder(model);
   }
 
-  read(event: ServerEvent): void {
-    const data = event.data.trim();
-    if (data === "") return;
-    if (data === "[DONE]") {
-      this.ended = true;
-      return;
-    }
-    const document = this.#parse(data, event);
-    if (document === undefined) return;
-    const chunk = Array.isArray(document) ? document[0] : document;
-    if (!isFields(chunk)) throw unreadableError(this.#place, "the endpoint sent JSON that is not an object", data);
-    if (event.event === "error" || chunk.error || chunk.object === "error") throw reportedError(this.#place, chunk);
-    if (!Array.isArray(chunk.choices) && !isFields(chunk.usage)) this.#strange ??= data;
-    this.#readChunk(chunk, data);
+  read({ fields, text }: Document): void {
+    if (!Array.isArray(fields.choices) && !isFields(fields.usage)) this.#strange ??= text;
+    this.#readChunk(fields, text);
   }
 
-  /** The events since the last time. */
+  end(): void {
+    this.ended = true;
+  }
+
   take(): readonly ModelEvent[] {
     return this.#reply.take();
   }
 
-  /**
-   * The last events, `finished` included.
-   * @throws {ModelError} if the stream broke off: half a reply is no reply.
-   */
   close(): readonly ModelEvent[] {
     const whole = this.finished || (this.ended && this.#begun && !this.#reply.inCall);
     if (!whole && !this.#begun && this.#strange !== undefined) {
@@ -69,17 +58,7 @@ export class ChatReader {
     return this.#reply.close(this.#blocks());
   }
 
-  #parse(data: string, event: ServerEvent): unknown {
-    try {
-      return JSON.parse(data);
-    } catch {
-      // Cut in the middle by the end of the stream: `close` decides whether the reply was complete before.
-      if (event.unterminated) return undefined;
-      throw unreadableError(this.#place, "the endpoint sent a line that is not JSON", data);
-    }
-  }
-
-  #readChunk(chunk: Fields, data: string): void {
+  #readChunk(chunk: Fields, text: string): void {
     const model = textIn(chunk, "model");
     if (!this.#named && model !== undefined) {
       this.#named = true;
@@ -91,7 +70,7 @@ export class ChatReader {
     for (let position = 0; position < choices.length; position++) {
       const choice = choices[position];
       if ((numberIn(choice, "index") ?? 0) === 0 && isFields(choice)) {
-        this.#readChoice(choice, () => listIn(parseKeepingNumbers(data), "choices")[position]);
+        this.#readChoice(choice, () => listIn(parseKeepingNumbers(text), "choices")[position]);
       }
     }
   }
@@ -104,7 +83,7 @@ export class ChatReader {
     if (delta !== undefined) this.#readDelta(delta, () => fieldsIn(exact(), delta === message ? "message" : "delta"));
     const reason = textIn(choice, "finish_reason");
     if (reason === "error") throw reportedError(this.#place, choice.error ?? { message: "the model failed in the middle of its reply" });
-    if (reason !== undefined) this.#reply.finish = toFinish(reason);
+    if (reason !== undefined) this.#reply.finish = this.#refused ? "content_filter" : toFinish(reason);
     this.finished ||= reason !== undefined || message !== undefined;
   }
 
@@ -116,6 +95,7 @@ export class ChatReader {
     this.#details.add(listIn(delta, "reasoning_details"));
     this.#readContent(delta.content);
     const refusal = textIn(delta, "refusal");
+    this.#refused ||= refusal !== undefined;
     if (refusal !== undefined) this.#reply.addText(refusal);
     const calls = delta.tool_calls;
     if (Array.isArray(calls)) {
@@ -159,7 +139,7 @@ export class ChatReader {
     const details = this.#details.list;
     const fields = details.length > 0
       ? { reasoning_details: details }
-      : this.#wantsReasoningBack && this.#reply.hasCalls
+      : this.#wantsReasoningBack && this.#reply.calls > 0
       ? { reasoning_content: this.#reply.reasoning }
       : null;
     return fields === null ? [] : [{ wire: "chat", model: this.#place.model, fields }];
@@ -191,12 +171,14 @@ function toFinish(reason: string): Finish {
 
 function toUsage(usage: Fields): Usage {
   const cached = numberIn(fieldsIn(usage, "prompt_tokens_details"), "cached_tokens") ?? numberIn(usage, "prompt_cache_hit_tokens");
+  const written = numberIn(fieldsIn(usage, "prompt_tokens_details"), "cache_write_tokens");
   const reasoning = numberIn(fieldsIn(usage, "completion_tokens_details"), "reasoning_tokens");
   const cost = numberIn(usage, "cost");
   return {
     input_tokens: numberIn(usage, "prompt_tokens") ?? 0,
     output_tokens: numberIn(usage, "completion_tokens") ?? 0,
     ...(cached === undefined ? {} : { cached_input_tokens: cached }),
+    ...(written === undefined ? {} : { cache_write_input_tokens: written }),
     ...(reasoning === undefined ? {} : { reasoning_tokens: reasoning }),
     ...(cost === undefined ? {} : { cost_usd: cost }),
   };

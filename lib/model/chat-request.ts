@@ -2,7 +2,7 @@
 import type { Message, ToolDeclaration } from "../session/message.ts";
 import { type Fields, isFields, listIn, textIn } from "./fields.ts";
 import type { ModelRequest } from "./model.ts";
-import { createToolNames, type ToolNames } from "./tool-names.ts";
+import type { ToolNames } from "./tool-names.ts";
 import { toParameters } from "./tool-schema.ts";
 
 /** What a reply's opaque parts are kept as, so that they go back only to the model that wrote them. */
@@ -13,19 +13,25 @@ export interface ChatBlock {
   readonly fields: Fields;
 }
 
-export function toBody(model: string, wireModel: string, request: ModelRequest, names: ToolNames): Fields {
-  return {
-    model: wireModel,
-    messages: request.messages.map((message) => toWireMessage(message, model, names)),
-    stream: true,
-    ...(request.tools.length === 0 ? {} : { tools: request.tools.map((tool) => toWireTool(tool, names)) }),
-  };
+export interface ChatHabits {
+  /** Some endpoints refuse `stream_options`; usage is then not known. */
+  readonly includeUsage: boolean;
 }
 
-/** Every tool name the request mentions: a tool of an earlier step may no longer be offered. */
-export function namesIn(request: ModelRequest): ToolNames {
-  const said = request.messages.flatMap((message) => message.role === "assistant" ? message.calls.map((call) => call.name) : []);
-  return createToolNames([...request.tools.map((tool) => tool.name), ...said]);
+/** `id`: whose blocks go back. `model`: the name at the endpoint. */
+export function toBody(
+  { id, model }: { readonly id: string; readonly model: string },
+  request: ModelRequest,
+  names: ToolNames,
+  { includeUsage }: ChatHabits,
+): Fields {
+  return {
+    model,
+    messages: request.messages.map((message) => toWireMessage(message, id, names)),
+    stream: true,
+    ...(includeUsage ? { stream_options: { include_usage: true } } : {}),
+    ...(request.tools.length === 0 ? {} : { tools: request.tools.map((tool) => toWireTool(tool, names)) }),
+  };
 }
 
 function toWireTool({ name, description, input_schema }: ToolDeclaration, names: ToolNames): Fields {

@@ -2,6 +2,7 @@
  * What went wrong at an endpoint, in our words: every fault becomes a `ModelError` whose kind says whether to try
  * again and whose message says what, where and what would be right. A message never holds the key.
  */
+import { readNetworkFault } from "../platform/network-fault.ts";
 import type { ModelErrorKind } from "../session/outcome.ts";
 import { fieldsIn, isFields, listIn, numberIn, textIn } from "./fields.ts";
 import { ModelError } from "./model.ts";
@@ -17,6 +18,8 @@ export interface Place {
   readonly secrets: readonly string[];
   /** Where the key comes from, for the hint. */
   readonly keyVariable?: string;
+  /** What else to try if there is nothing at this address. */
+  readonly alternative?: string;
 }
 
 /** An HTTP answer that is not a reply. */
@@ -52,9 +55,8 @@ export function reportedError(place: Place, value: unknown): ModelError {
 export function connectionError(place: Place, error: unknown): ModelError {
   if (error instanceof ModelError) return error;
   if (error instanceof StreamFault) return explain(place, error.kind, error.message, null);
-  const words = wordsOf(error);
-  const kind = NOT_REACHED.test(words) ? "unreachable" : "transport";
-  return explain(place, kind, `${shownUrl(place.url)}: ${excerpt(words)}`, null, undefined, error);
+  const { connected, words } = readNetworkFault(error);
+  return explain(place, connected ? "transport" : "unreachable", `${shownUrl(place.url)}: ${excerpt(words)}`, null, undefined, error);
 }
 
 export function truncatedError(place: Place): ModelError {
@@ -78,19 +80,17 @@ export function excerpt(text: string, limit = 500): string {
   return (line.length > limit ? `${line.slice(0, limit)}…` : line).toWellFormed();
 }
 
-const NOT_REACHED =
-  /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UNABLE_TO_|SELF_SIGNED|ERR_TLS|CERT_|certificate|\(Connect\)|dns error|getaddrinfo|connection refused/i;
-
 const CONTEXT_OVERFLOW =
-  /context_length_exceeded|exceed_context_size|context[ _-]?(length|window|size)|maximum context|max_context|prompt is too long|input is too long|too many (input )?tokens|exceeds the (model'?s )?maximum/i;
+  /context_length_exceeded|exceed_context_size|context[ _-]?(length|window|size|limit)|maximum context|max_context|prompt is too long|input is too long|too many (input )?tokens|exceeds the (model'?s )?maximum/i;
 const NO_SUCH_MODEL =
-  /model_not_found|not a valid model|unknown model|no such model|model\b.{0,120}\b(not found|does(n't| not) exist|not exist|not available)/i;
-const NO_CREDIT = /insufficient_quota|billing|insufficient (credits|balance)|out of credits/i;
+  /model_not_found|not_found_error model:|not a valid model|unknown model|no such model|model\b.{0,120}\b(not found|does(n't| not) exist|not exist|not available)/i;
+const NO_CREDIT = /insufficient_quota|billing|insufficient (credits|balance)|out of credits|credit balance is too low/i;
 
 function kindOf(status: number, said: Report): ModelErrorKind {
   const words = `${said.code} ${said.message}`;
   if (status === 401 || status === 403 || status === 402) return "auth";
-  if (status === 429) return NO_CREDIT.test(words) ? "auth" : "rate_limited";
+  if ((status === 400 || status === 429) && NO_CREDIT.test(words)) return "auth";
+  if (status === 429) return "rate_limited";
   if (status === 413 || CONTEXT_OVERFLOW.test(words)) return "context_overflow";
   if (status === 404) return NO_SUCH_MODEL.test(words) ? "unknown_model" : "unreachable";
   if (status === 503 || status === 529) return "overloaded";
@@ -104,6 +104,7 @@ function statusOfCode(code: string): number {
   if (/overloaded|unavailable/i.test(code)) return 503;
   if (/api_?key|auth|permission/i.test(code)) return 401;
   if (/quota|billing/i.test(code)) return 402;
+  if (/too_large/i.test(code)) return 413;
   if (/invalid|bad_?request|not_found|content_filter|exceed_context|context_length/i.test(code)) return 400;
   return 500;
 }
@@ -136,7 +137,8 @@ function hintFor(place: Place, kind: ModelErrorKind, status: number | null, retr
     case "unknown_model":
       return "Check the name after the first slash of --model";
     case "unreachable":
-      return status === null ? "Check the base URL and that the server runs" : "Check the base URL: most end in /v1";
+      if (status === null) return "Check the base URL and that the server runs";
+      return `Check the base URL: most end in /v1${place.alternative === undefined ? "" : `. ${place.alternative}`}`;
     default:
       return "";
   }
@@ -204,12 +206,4 @@ function shownUrl(url: string): string {
 
 function redact(text: string, secrets: readonly string[]): string {
   return secrets.filter((secret) => secret.length >= 4).reduce((shown, secret) => shown.replaceAll(secret, "[key]"), text);
-}
-
-/** Hosts put what happened in the code, the message, or those of the cause. */
-function wordsOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const code = textIn(error, "code");
-  const own = code === undefined || error.message.includes(code) ? error.message : `${code} ${error.message}`;
-  return error.cause === undefined ? own : `${own}: ${wordsOf(error.cause)}`;
 }

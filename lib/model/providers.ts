@@ -3,17 +3,27 @@
  * provider's own environment variable and from nowhere else.
  */
 import { readFile } from "node:fs/promises";
+import { createAnthropicModel } from "./anthropic.ts";
 import { createChatModel } from "./chat.ts";
 import type { Fetch } from "./exchange.ts";
 import type { Model } from "./model.ts";
+import { createResponsesModel } from "./responses.ts";
 import { parseScript, ScriptError } from "./script.ts";
 import { createScriptedModel } from "./scripted.ts";
+import type { EndpointSettings } from "./wire.ts";
+
+/** The wire formats we speak. */
+const wires = {
+  chat: createChatModel,
+  responses: createResponsesModel,
+  anthropic: createAnthropicModel,
+} satisfies Readonly<Record<string, (settings: EndpointSettings) => Model>>;
 
 export interface Provider {
   readonly name: string;
   readonly keyVariable: string;
   readonly keyNeeded: boolean;
-  readonly wire: "chat" | "anthropic";
+  readonly wire: keyof typeof wires;
   /** Null: must be given. */
   readonly baseUrl: string | null;
   /** Used if no model is named and this provider's key is the only one that is set. */
@@ -25,7 +35,7 @@ export const providers: readonly Provider[] = [
     name: "openai",
     keyVariable: "OPENAI_API_KEY",
     keyNeeded: true,
-    wire: "chat",
+    wire: "responses",
     baseUrl: "https://api.openai.com/v1",
     defaultModel: "gpt-5.2",
   },
@@ -110,13 +120,8 @@ export function secretVariables(): readonly string[] {
 }
 
 function openEndpoint(settings: ModelSettings, provider: Provider, model: string): Model {
-  if (provider.wire === "anthropic") {
-    throw new ModelConfigError(
-      `Cannot use model "${settings.name}" as Anthropic's own format is not supported in this version: use OpenRouter's, such as openrouter/anthropic/claude-sonnet-4.5 with OPENROUTER_API_KEY`,
-    );
-  }
   const apiKey = readKey(settings, provider);
-  return createChatModel({
+  return wires[provider.wire]({
     id: settings.name,
     model,
     baseUrl: checkBaseUrl(settings, provider),
@@ -170,7 +175,7 @@ function isSet(value: string | undefined): boolean {
 }
 
 function choices(): string {
-  const named = providers.filter((each) => each.wire === "chat").map((each) =>
+  const named = providers.map((each) =>
     each.baseUrl === null
       ? `${each.name}/NAME with --base-url URL (any OpenAI-compatible server)`
       : `${each.name}/NAME with ${each.keyVariable}, for example ${each.name}/${each.defaultModel}`

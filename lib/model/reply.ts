@@ -38,12 +38,22 @@ export class ReplyBuilder {
     this.#events.push(...this.#calls.add(fragment));
   }
 
+  settleCall(fragment: CallFragment & { readonly index: number }): void {
+    this.#events.push(...this.#calls.settle(fragment));
+  }
+
+  /** True if the call at this index has no arguments so far. */
+  isCallBlank(index: number): boolean {
+    return this.#calls.isBlank(index);
+  }
+
   get reasoning(): string {
     return this.#reasoning.whole;
   }
 
-  get hasCalls(): boolean {
-    return this.#calls.size > 0;
+  /** How many calls have begun. */
+  get calls(): number {
+    return this.#calls.size;
   }
 
   /** True while a call is in the middle of its arguments. */

@@ -3,8 +3,10 @@
  *
  * | error | |
  * |---|---|
- * | transport, idle_timeout, overloaded, rate_limited | up to 6 retries: 250 ms, doubled each time, at most 8 s, half of it random |
+ * | transport, overloaded, rate_limited | up to 6 retries: 250 ms, doubled each time, at most 8 s, half of it random |
  * | the same with a Retry-After up to 120 s | that long, plus up to an eighth; a longer one is final |
+ * | idle_timeout before the session's first byte | final: nothing says that there is a model at all |
+ * | idle_timeout later | as transport, but up to 2 retries: each may have cost minutes |
  * | unreachable before the session's first byte | one retry, at once |
  * | unreachable later | as transport; as the answer to a wrong path (it has a status) it is final |
  * | auth, unknown_model, context_overflow, malformed, rejected | final |
@@ -12,6 +14,7 @@
 import type { ModelError } from "./model.ts";
 
 export const MAX_RETRIES = 6;
+const MAX_IDLE_RETRIES = 2;
 export const MAX_RETRY_AFTER_MS = 120_000;
 const FIRST_DELAY_MS = 250;
 const MAX_DELAY_MS = 8000;
@@ -23,10 +26,11 @@ const MAX_DELAY_MS = 8000;
 export function retryDelay(error: ModelError, failures: number, random: number, phase: { readonly firstByteSeen: boolean }): number | null {
   switch (error.kind) {
     case "transport":
-    case "idle_timeout":
     case "overloaded":
     case "rate_limited":
       return passingDelay(error, failures, random);
+    case "idle_timeout":
+      return phase.firstByteSeen && failures <= MAX_IDLE_RETRIES ? passingDelay(error, failures, random) : null;
     case "unreachable":
       if (error.status !== null) return null;
       if (phase.firstByteSeen) return passingDelay(error, failures, random);

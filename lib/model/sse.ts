@@ -3,7 +3,7 @@
  *
  * E1  No wait is longer than the idle limit, and an abort ends the current one at once.
  * E2  No more than MAX_EVENT characters are kept of an event that does not end.
- * E3  Comments keep a connection, they are not progress: without an event for QUIET_FACTOR idle limits it is given up.
+ * E3  Comments keep a connection, they are not progress: without an event for `quietMs` it is given up.
  */
 import { setTimeout as startTimer } from "node:timers";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
@@ -24,7 +24,6 @@ export class StreamFault extends Error {
 }
 
 export const MAX_EVENT = 32 * 1024 * 1024;
-const QUIET_FACTOR = 5;
 /** How long a connection that is no longer read may take to end properly. */
 const LINGER_MS = 1000;
 
@@ -59,7 +58,7 @@ export async function* readText(body: ReadableStream<Uint8Array>, patience: Pati
  * The events of a text stream, one array per chunk that completes any.
  * @throws {StreamFault} on an event without end, or on nothing but comments.
  */
-export async function* readEvents(chunks: AsyncIterable<string>, idleMs: number): AsyncGenerator<readonly ServerEvent[]> {
+export async function* readEvents(chunks: AsyncIterable<string>, quietMs: number): AsyncGenerator<readonly ServerEvent[]> {
   let events: ServerEvent[] = [];
   let overflow = false;
   const parser = createParser({
@@ -76,17 +75,17 @@ export async function* readEvents(chunks: AsyncIterable<string>, idleMs: number)
       yield events;
       events = [];
     } else {
-      requireProgress(progress, idleMs, "the endpoint sent nothing but keep-alive comments");
+      requireProgress(progress, quietMs, "the endpoint sent nothing but keep-alive comments");
     }
   }
   parser.feed("\n\n");
   if (events.length > 0) yield events.map((event) => ({ ...event, unterminated: true as const }));
 }
 
-/** @throws {StreamFault} if `since` is more than QUIET_FACTOR idle limits ago. */
-export function requireProgress(since: number, idleMs: number, problem: string): void {
+/** @throws {StreamFault} if `since` is longer ago than `quietMs`. */
+export function requireProgress(since: number, quietMs: number, problem: string): void {
   const quiet = performance.now() - since;
-  if (quiet > idleMs * QUIET_FACTOR) throw new StreamFault("idle_timeout", `${problem} for ${Math.round(quiet / 1000)} s`);
+  if (quiet > quietMs) throw new StreamFault("idle_timeout", `${problem} for ${Math.round(quiet / 1000)} s`);
 }
 
 /**

@@ -3,6 +3,7 @@
  * of the whole name, so two names never share one and the alias is the same in every run.
  */
 import { createHash } from "node:crypto";
+import type { ModelRequest } from "./model.ts";
 
 const ALLOWED = /^[a-zA-Z0-9_-]{1,64}$/;
 const KEPT = 55;
@@ -10,6 +11,12 @@ const KEPT = 55;
 export interface ToolNames {
   toWire(name: string): string;
   fromWire(name: string): string;
+}
+
+/** The names that a request mentions: a tool of an earlier step may no longer be offered. */
+export function namesIn(request: ModelRequest): ToolNames {
+  const said = request.messages.flatMap((message) => message.role === "assistant" ? message.calls.map((call) => call.name) : []);
+  return createToolNames([...request.tools.map((tool) => tool.name), ...said]);
 }
 
 /** `names`: all that a request mentions, in any order. */

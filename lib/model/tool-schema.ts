@@ -1,13 +1,14 @@
 /**
- * A tool's input schema as chat-completions endpoints take it. Everything at the root stays, `$defs` and combinators
- * included; only what endpoints are known to refuse is made good: no `properties`, arrays without `items`, and
- * properties that are not schemas.
+ * A tool's input schema as endpoints take it, whatever the wire format. All stays but what endpoints are known to
+ * refuse: no `properties`, arrays without `items`, properties that are not schemas, and combinators at the root. The
+ * model is told the rest in words, and the schema as it was written is checked before a call runs.
  */
 import { type Fields, isFields } from "./fields.ts";
+import { flattenRoot } from "./root-schema.ts";
 
 export function toParameters(schema: Fields): Fields {
-  const adapted = adapt(schema, 0);
-  return { ...adapted, type: "object", properties: isFields(adapted.properties) ? adapted.properties : {} };
+  const root = flattenRoot(adapt(schema, 0));
+  return { ...root, type: "object", properties: isFields(root.properties) ? root.properties : {} };
 }
 
 /** Deeper parts go out as they are. */

@@ -55,7 +55,9 @@ export type Command =
   /** Ends a turn on purpose: whatever has not started is settled. Running calls must have been ended before. */
   | { readonly type: "cancel"; readonly at: string; readonly reason: TurnEnd; readonly detail?: string }
   /** The session is taken up again after its runtime went away: calls that had started end as `unknown`. */
-  | { readonly type: "resume"; readonly at: string };
+  | { readonly type: "resume"; readonly at: string }
+  /** The events so far are a copy of those of `from`: what they left open was never this session's to run. */
+  | { readonly type: "fork"; readonly at: string; readonly from: string };
 
 export interface Reply {
   readonly text: string;

@@ -47,12 +47,14 @@ function toBodies(state: SessionState, command: Command): readonly Body[] | Refu
       return [{ type: "notice", level: command.level, code: command.code, text: command.text }];
     case "resume":
       return resume(state, command.at);
+    case "fork":
+      return fork(state, command.from);
     default:
       return state.turn.kind === "running" ? withinTurn(state, state.turn, command) : refuse("no_turn", "no turn is running");
   }
 }
 
-type TurnCommand = Exclude<Command, { readonly type: "open" | "prompt" | "change_mode" | "change_model" | "change_tools" | "note" | "resume" }>;
+type TurnCommand = Exclude<Command, { readonly type: "open" | "prompt" | "change_mode" | "change_model" | "change_tools" | "note" | "resume" | "fork" }>;
 
 function withinTurn(state: SessionState, turn: Running, command: TurnCommand): readonly Body[] | Refusal {
   switch (command.type) {
@@ -216,6 +218,16 @@ function resume(state: SessionState, at: string): readonly Body[] | Refusal {
     ...started.map((call) => unknownEnd(call, at)),
     ...discardOpen(state, "cancelled"),
     ...interrupted,
+  ];
+}
+
+/** The turn stays open, as it was there; its calls run in the other session, if at all. */
+function fork(state: SessionState, from: string): readonly Body[] {
+  const open = state.turn.kind === "running" ? openCalls(state.turn) : [];
+  return [
+    { type: "session_forked", from, from_seq: state.seq },
+    ...open.map((call) => notStarted(call.call, "forked", "This call was not run here: the session was forked before its result was known.")),
+    ...discardOpen(state, "cancelled"),
   ];
 }
 

@@ -23,6 +23,8 @@ export interface Tool {
   readonly approval: Approval;
   /** Every way in which the input does not fit; empty if it fits. Bounded in time whatever the schema says. */
   check(input: JsonInput): readonly Violation[];
+  /** The input as it will run, made once it fits and before anybody is asked: defaults are in, what is not declared is out. */
+  complete?(input: JsonInput): JsonInput;
   plan(input: JsonInput, context: PlanContext): Plan;
   read(run: Run, input: JsonInput): ReadResult;
 }

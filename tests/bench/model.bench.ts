@@ -1,13 +1,18 @@
 /**
- * Parsing a reply's stream on one core: network chunks in, model events out, in MB/s of stream.
+ * Parsing a reply's stream on one core, in all three wire formats: network chunks in, model events out, in MB/s of
+ * stream.
  *
- * The baseline decodes the same chunks and only splits them into lines, so it does the least that any reader must.
+ * The baseline decodes the same chunks and only splits them into lines, so it does the least that any reader must. It
+ * joins an unfinished line to every chunk, so a single line of megabytes (Responses says a call once more as a whole)
+ * is the one load at which it is slow.
  * Not measured: the network, TLS, and what the loop does with the events.
  *
  * `bun tests/bench/model.bench.ts [--json]`
  */
+import { createAnthropicModel } from "../../lib/model/anthropic.ts";
 import { createChatModel } from "../../lib/model/chat.ts";
-import { delta, DONE, sse } from "../fixtures/endpoint.ts";
+import { createResponsesModel } from "../../lib/model/responses.ts";
+import { delta, DONE, sse, type TypedDocument, typedSse } from "../fixtures/sse.ts";
 
 const ROUNDS = 9;
 const CHUNK = 16 * 1024;
@@ -15,15 +20,85 @@ const encoder = new TextEncoder();
 
 interface Load {
   readonly name: string;
+  readonly wire: WireName;
   readonly chunks: readonly Uint8Array[];
   readonly bytes: number;
 }
 
-const loads = [
-  load("text deltas of a word", Array.from({ length: 40_000 }, (_each, index) => delta({ content: ` word${index % 97}` }))),
-  load("8 calls of 64 KB in fragments of 16 characters", argumentFragments(8, 64 * 1024, 16)),
-  load("1 call of 4 MB in fragments of 4 KB", argumentFragments(1, 4 * 1024 * 1024, 4096)),
-];
+type WireName = "chat" | "responses" | "anthropic";
+const models = { chat: createChatModel, responses: createResponsesModel, anthropic: createAnthropicModel };
+
+/** One reply as each wire format writes it: pieces of text, or of the arguments of one call after another. */
+const writers: Readonly<
+  Record<WireName, { text(pieces: readonly string[]): string; calls(calls: readonly (readonly string[])[]): string }>
+> = {
+  chat: {
+    text: (pieces) => sse(...pieces.map((content) => delta({ content })), delta({}, "stop"), DONE),
+    calls: (calls) =>
+      sse(
+        ...calls.flatMap((pieces, index) => [
+          delta({ tool_calls: [{ index, id: `call_${index}`, type: "function", function: { name: "write_file", arguments: "" } }] }),
+          ...pieces.map((text) => delta({ tool_calls: [{ index, function: { arguments: text } }] })),
+        ]),
+        delta({}, "tool_calls"),
+        DONE,
+      ),
+  },
+  responses: {
+    text: (pieces) =>
+      responses(
+        pieces.map((text, n) => ({
+          type: "response.output_text.delta",
+          sequence_number: n,
+          item_id: "msg_0a1b2c3d",
+          output_index: 0,
+          content_index: 0,
+          delta: text,
+          logprobs: [],
+        })),
+      ),
+    calls: (calls) =>
+      responses(calls.flatMap((pieces, output_index) => {
+        const item = {
+          type: "function_call",
+          id: `fc_${output_index}`,
+          call_id: `call_${output_index}`,
+          name: "write_file",
+          arguments: "",
+        };
+        return [
+          { type: "response.output_item.added", output_index, item },
+          ...pieces.map((text, n) => ({
+            type: "response.function_call_arguments.delta",
+            sequence_number: n,
+            item_id: item.id,
+            output_index,
+            delta: text,
+          })),
+          { type: "response.output_item.done", output_index, item: { ...item, arguments: pieces.join("") } },
+        ];
+      })),
+  },
+  anthropic: {
+    text: (pieces) =>
+      anthropic([
+        { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+        ...pieces.map((text) => ({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } })),
+      ]),
+    calls: (calls) =>
+      anthropic(calls.flatMap((pieces, index) => [
+        { type: "content_block_start", index, content_block: { type: "tool_use", id: `toolu_${index}`, name: "write_file", input: {} } },
+        ...pieces.map((text) => ({ type: "content_block_delta", index, delta: { type: "input_json_delta", partial_json: text } })),
+        { type: "content_block_stop", index },
+      ])),
+  },
+};
+
+const loads = (["chat", "responses", "anthropic"] as const).flatMap((wire) => [
+  load(wire, "text deltas of a word", writers[wire].text(Array.from({ length: 40_000 }, (_each, index) => ` word${index % 97}`))),
+  load(wire, "8 calls of 64 KB in fragments of 16 characters", writers[wire].calls(argumentPieces(8, 64 * 1024, 16))),
+  load(wire, "1 call of 4 MB in fragments of 4 KB", writers[wire].calls(argumentPieces(1, 4 * 1024 * 1024, 4096))),
+]);
 
 const results = [];
 for (const each of loads) {
@@ -34,6 +109,7 @@ for (const each of loads) {
     parsed.push(await rate(each, readReply));
   }
   results.push({
+    wire: each.wire,
     load: each.name,
     megabytes: round(each.bytes / 1e6),
     baseline_mb_s: median(baseline),
@@ -45,31 +121,35 @@ for (const each of loads) {
 if (process.argv.includes("--json")) console.log(JSON.stringify({ schema_version: 1, bench: "model", results }));
 else {for (const each of results) {
     console.log(
-      `${each.load} (${each.megabytes} MB): ${each.model_mb_s} MB/s (lowest ${each.lowest_mb_s}), only lines ${each.baseline_mb_s} MB/s`,
+      `${each.wire}: ${each.load} (${each.megabytes} MB): ${each.model_mb_s} MB/s (lowest ${each.lowest_mb_s}), only lines ${each.baseline_mb_s} MB/s`,
     );
   }}
 
-function load(name: string, documents: readonly object[]): Load {
-  const bytes = encoder.encode(sse(...documents, delta({}, "stop"), DONE));
+function responses(events: readonly TypedDocument[]): string {
+  return typedSse({ type: "response.created" }, ...events, { type: "response.completed", response: { status: "completed" } });
+}
+
+function anthropic(events: readonly TypedDocument[]): string {
+  const end = { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 1 } };
+  return typedSse({ type: "message_start", message: {} }, ...events, end, { type: "message_stop" });
+}
+
+function load(wire: WireName, name: string, stream: string): Load {
+  const bytes = encoder.encode(stream);
   const chunks: Uint8Array[] = [];
   for (let at = 0; at < bytes.length; at += CHUNK) chunks.push(bytes.subarray(at, at + CHUNK));
-  return { name, chunks, bytes: bytes.length };
+  return { wire, name, chunks, bytes: bytes.length };
 }
 
-function argumentFragments(calls: number, size: number, piece: number): readonly object[] {
+function argumentPieces(calls: number, size: number, piece: number): readonly (readonly string[])[] {
   const text = `{"content":"${"some text, with \\n breaks ".repeat(size / 26)}"}`;
-  return Array.from({ length: calls }, (_each, index) => [
-    delta({ tool_calls: [{ index, id: `call_${index}`, type: "function", function: { name: "write_file", arguments: "" } }] }),
-    ...Array.from(
-      { length: Math.ceil(text.length / piece) },
-      (_piece, at) => delta({ tool_calls: [{ index, function: { arguments: text.slice(at * piece, (at + 1) * piece) } }] }),
-    ),
-  ]).flat();
+  const pieces = Array.from({ length: Math.ceil(text.length / piece) }, (_piece, at) => text.slice(at * piece, (at + 1) * piece));
+  return Array.from({ length: calls }, () => pieces);
 }
 
-async function rate(each: Load, work: (body: ReadableStream<Uint8Array>) => Promise<number>): Promise<number> {
+async function rate(each: Load, work: (body: ReadableStream<Uint8Array>, wire: WireName) => Promise<number>): Promise<number> {
   const start = performance.now();
-  const seen = await work(toBody(each.chunks));
+  const seen = await work(toBody(each.chunks), each.wire);
   const took = performance.now() - start;
   if (seen === 0) throw new Error(`"${each.name}" gave nothing`);
   return round(each.bytes / 1000 / took);
@@ -87,8 +167,8 @@ async function splitLines(body: ReadableStream<Uint8Array>): Promise<number> {
   return lines;
 }
 
-async function readReply(body: ReadableStream<Uint8Array>): Promise<number> {
-  const model = createChatModel({
+async function readReply(body: ReadableStream<Uint8Array>, wire: WireName): Promise<number> {
+  const model = models[wire]({
     id: "local/m",
     model: "m",
     baseUrl: "http://127.0.0.1:9/v1",

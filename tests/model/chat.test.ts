@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { createChatModel } from "../../lib/model/chat.ts";
-import { type Model, ModelError, type ModelEvent, type ModelReply, type ModelRequest } from "../../lib/model/model.ts";
+import type { Model, ModelError, ModelReply } from "../../lib/model/model.ts";
 import {
   chatReply,
   delta,
@@ -12,9 +12,9 @@ import {
   startEndpoint,
   streamed,
 } from "../fixtures/endpoint.ts";
+import { collect, errorOf, HELLO, replyOf } from "./asking.ts";
 
 const KEY = "sk-canary-0123456789";
-const HELLO: ModelRequest = { messages: [{ role: "user", text: "hello" }], tools: [] };
 const open: FixtureEndpoint[] = [];
 
 afterEach(async () => {
@@ -31,22 +31,8 @@ function modelAt(url: string, idleMs = 5000): Model {
   return createChatModel({ id: "local/fixture", model: "fixture", baseUrl: url, apiKey: KEY, keyVariable: "FIXTURE_KEY", idleMs });
 }
 
-async function collect(model: Model, request = HELLO, signal = new AbortController().signal): Promise<ModelEvent[]> {
-  const events: ModelEvent[] = [];
-  for await (const event of model.stream(request, signal)) events.push(event);
-  return events;
-}
-
 async function replyTo(...replies: readonly EndpointReply[]): Promise<ModelReply> {
-  const last = (await collect(modelAt((await serve(replies)).url))).at(-1);
-  if (last?.type !== "finished") throw new Error("the stream ended without a reply");
-  return last.reply;
-}
-
-async function errorOf(work: Promise<unknown>): Promise<ModelError> {
-  const error = await work.then(() => new Error("it did not fail"), (reason: unknown) => reason);
-  if (!(error instanceof ModelError)) throw error;
-  return error;
+  return await replyOf(modelAt((await serve(replies)).url));
 }
 
 async function errorFrom(...replies: readonly EndpointReply[]): Promise<ModelError> {
@@ -140,7 +126,7 @@ describe("a streamed reply", () => {
         streamed(delta({ content: [{ type: "text", text: "a" }, { type: "thinking", thinking: [{ type: "text", text: "t" }] }] }, "stop")),
       )).text,
     ).toBe("a");
-    expect((await replyTo(streamed(delta({ refusal: "I cannot." }, "stop")))).text).toBe("I cannot.");
+    expect(await replyTo(streamed(delta({ refusal: "I cannot." }, "stop")))).toMatchObject({ text: "I cannot.", finish: "content_filter" });
     const raw =
       'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"id":"c","function":{"name":"t","arguments":{"n":3.0,"big":9007199254740993}}}]},"finish_reason":"tool_calls"}]}\n\n';
     expect((await replyTo({ steps: [{ write: raw }] })).calls).toEqual([{

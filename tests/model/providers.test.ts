@@ -3,7 +3,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createModel, defaultModelName, ModelConfigError, parseModelName, secretVariables } from "../../lib/model/providers.ts";
-import { chatReply, startEndpoint } from "../fixtures/endpoint.ts";
+import { parseScript } from "../../lib/model/script.ts";
+import { chatReply, startEndpoint, startScriptEndpoint } from "../fixtures/endpoint.ts";
+import { replyOf } from "./asking.ts";
 
 let folder = "";
 beforeAll(async () => {
@@ -35,7 +37,9 @@ describe("model names", () => {
     for (const name of ["gpt-5", "acme/x", "openai/", "/x", "", "script:", "OpenAI/x"]) {
       expect(() => parseModelName(name)).toThrow(ModelConfigError);
     }
-    expect(() => parseModelName("acme/x")).toThrow(/openai\/NAME with OPENAI_API_KEY.*local\/NAME with --base-url.*script:FILE/);
+    expect(() => parseModelName("acme/x")).toThrow(
+      /openai\/NAME with OPENAI_API_KEY.*anthropic\/NAME with ANTHROPIC_API_KEY.*local\/NAME with --base-url.*script:FILE/,
+    );
   });
 });
 
@@ -73,6 +77,24 @@ describe("createModel()", () => {
     }
   });
 
+  test("speaks each provider's own format, with its key where that format wants it", async () => {
+    const endpoint = await startScriptEndpoint(parseScript('{"replies":[{"text":"hi"}]}'));
+    const env = { OPENAI_API_KEY: "k-openai", ANTHROPIC_API_KEY: "k-anthropic", OPENROUTER_API_KEY: "k-router" };
+    try {
+      for (const name of ["openai/a", "anthropic/b", "openrouter/c/d", "local/e"]) {
+        expect(await replyOf(await createModel({ name, baseUrl: endpoint.url, env }))).toMatchObject({ text: "hi", finish: "stop" });
+      }
+      expect(endpoint.requests.map(({ path, headers, body }) => [path, headers.authorization, headers["x-api-key"], body.model])).toEqual([
+        ["/v1/responses", "Bearer k-openai", undefined, "a"],
+        ["/v1/messages", undefined, "k-anthropic", "b"],
+        ["/v1/chat/completions", "Bearer k-router", undefined, "c/d"],
+        ["/v1/chat/completions", undefined, undefined, "e"],
+      ]);
+    } finally {
+      await endpoint.close();
+    }
+  });
+
   test("refuses what cannot work and says what would be right", async () => {
     expect(await refusalOf({ name: "openai/gpt-5.2", env: {} })).toContain("OPENAI_API_KEY is not set");
     expect(await refusalOf({ name: "openai/gpt-5.2", env: { OPENAI_API_KEY: "a\u0000b" } })).toContain(
@@ -81,9 +103,7 @@ describe("createModel()", () => {
     expect(await refusalOf({ name: "local/m", env: {} })).toContain("needs --base-url");
     expect(await refusalOf({ name: "local/m", baseUrl: "localhost:8080", env: {} })).toContain("not an http or https URL");
     expect(await refusalOf({ name: "local/m", baseUrl: "http://me:secret@localhost/v1", env: {} })).not.toContain("secret");
-    expect(await refusalOf({ name: "anthropic/claude-x", env: { ANTHROPIC_API_KEY: "k" } })).toContain(
-      "not supported in this version: use OpenRouter's",
-    );
+    expect(await refusalOf({ name: "anthropic/claude-x", env: {} })).toContain("ANTHROPIC_API_KEY is not set");
   });
 
   test("plays a script file, and names the file and the place of a fault", async () => {

@@ -12,7 +12,7 @@ function error(kind: ModelErrorKind, details: { retry_after_ms?: number; status?
 
 describe("retryDelay()", () => {
   test("doubles from 250 ms up to 8 s, half certain and half random, six times", () => {
-    for (const kind of ["transport", "idle_timeout", "overloaded", "rate_limited"] as const) {
+    for (const kind of ["transport", "overloaded", "rate_limited"] as const) {
       const delays = (random: number) => [1, 2, 3, 4, 5, 6, 7].map((failures) => retryDelay(error(kind), failures, random, LATER));
       expect(delays(0)).toEqual([125, 250, 500, 1000, 2000, 4000, null]);
       expect(delays(1)).toEqual([250, 500, 1000, 2000, 4000, 8000, null]);
@@ -28,6 +28,11 @@ describe("retryDelay()", () => {
   test("tries an unreachable endpoint twice in all, under a second, before the session's first byte", () => {
     expect(retryDelay(error("unreachable"), 1, 1, FIRST)).toBe(250);
     expect(retryDelay(error("unreachable"), 2, 1, FIRST)).toBe(null);
+  });
+
+  test("does not ask a silent endpoint again before the session's first byte, and later twice", () => {
+    expect(retryDelay(error("idle_timeout"), 1, 1, FIRST)).toBe(null);
+    expect([1, 2, 3].map((failures) => retryDelay(error("idle_timeout"), failures, 1, LATER))).toEqual([250, 500, null]);
   });
 
   test("takes an endpoint that has answered before and is gone now as a passing fault", () => {

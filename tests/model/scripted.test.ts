@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { createAnthropicModel } from "../../lib/model/anthropic.ts";
 import { createChatModel } from "../../lib/model/chat.ts";
 import { type Model, ModelError, type ModelEvent } from "../../lib/model/model.ts";
+import { createResponsesModel } from "../../lib/model/responses.ts";
 import { parseScript, ScriptError } from "../../lib/model/script.ts";
 import { createScriptedModel } from "../../lib/model/scripted.ts";
 import type { Message } from "../../lib/session/message.ts";
@@ -140,29 +142,48 @@ describe("a scripted model", () => {
     await expect(work).rejects.toBe(reason);
   });
 
-  test("gives over a socket what it gives in the process", async () => {
-    const script = parseScript(JSON.stringify({
-      replies: [
-        { text: ["I ", "look."], reasoning: "hm", calls: [{ name: "wc", arguments: { path: "a" } }], delay_ms: 1 },
-        { attempts: [{ text: "half", drop: true }, { text: "It has {{result wc}} words." }] },
-      ],
-    }));
-    const endpoint = await startScriptEndpoint(script);
-    try {
-      const models = [createScriptedModel({ id: "m", script }), createChatModel({ id: "m", model: "m", baseUrl: endpoint.url })];
-      for (const model of models) {
-        const last = (await play(model)).at(-1);
-        expect(last).toMatchObject({
-          reply: { text: "I look.", calls: [{ name: "wc", arguments: '{"path":"a"}' }], finish: "tool_calls" },
-        });
-        const history = answered(["wc", "12\n"]);
-        expect((await failure(model, history))[0]).toBe("transport");
-        expect((await play(model, history)).at(-1)).toMatchObject({ reply: { text: "It has 12 words.", finish: "stop" } });
+  for (
+    const [wire, create] of Object.entries({ chat: createChatModel, responses: createResponsesModel, anthropic: createAnthropicModel })
+  ) {
+    test(`gives over a socket in the ${wire} format what it gives in the process`, async () => {
+      const script = parseScript(JSON.stringify({
+        replies: [
+          {
+            text: ["I ", "look."],
+            reasoning: "hm",
+            calls: [{ name: "wc", arguments: { path: "a" } }, { name: "now" }],
+            delay_ms: 1,
+            usage: { input_tokens: 9, output_tokens: 4, cached_input_tokens: 3 },
+          },
+          {
+            attempts: [{ text: "half", drop: true }, { error: { status: 529 } }, { text: "It has {{result wc}} words.", finish: "length" }],
+          },
+        ],
+      }));
+      const endpoint = await startScriptEndpoint(script);
+      try {
+        const models = [createScriptedModel({ id: "m", script }), create({ id: "m", model: "m", baseUrl: endpoint.url })];
+        for (const model of models) {
+          const events = await play(model);
+          expect(events.map((event) => event.type === "text" || event.type === "reasoning" ? event.text : "").join("")).toBe("hmI look.");
+          expect(events.at(-1)).toMatchObject({
+            reply: {
+              text: "I look.",
+              calls: [{ provider_id: "script_0_0", name: "wc", arguments: '{"path":"a"}' }, { provider_id: "script_0_1", name: "now" }],
+              finish: "tool_calls",
+              usage: { input_tokens: 9, output_tokens: 4, cached_input_tokens: 3 },
+            },
+          });
+          const history = answered(["wc", "12\n"]);
+          expect((await failure(model, history))[0]).toBe("transport");
+          expect((await failure(model, history))[0]).toBe("overloaded");
+          expect((await play(model, history)).at(-1)).toMatchObject({ reply: { text: "It has 12 words.", finish: "length" } });
+        }
+      } finally {
+        await endpoint.close();
       }
-    } finally {
-      await endpoint.close();
-    }
-  });
+    });
+  }
 });
 
 describe("parseScript()", () => {

@@ -8,12 +8,22 @@ import type { JsonInput } from "../../session/json.ts";
 import type { HostContext, HostReply } from "../../session/launch.ts";
 import type { Approval } from "../tool.ts";
 import { bash } from "./bash.ts";
+import { type BuiltinDefinition, failed } from "./definition.ts";
 import { deleteFile } from "./delete-file.ts";
+import { deleteState } from "./delete-state.ts";
 import { editFile } from "./edit-file.ts";
 import { getEnvironment } from "./get-environment.ts";
+import { getState } from "./get-state.ts";
+import { listState } from "./list-state.ts";
 import { readFile } from "./read-file.ts";
-import type { BuiltinDefinition } from "./definition.ts";
-import { failed } from "./definition.ts";
+import { saveState } from "./save-state.ts";
+import { search } from "./search.ts";
+import { taskAssign } from "./task-assign.ts";
+import { taskCancel } from "./task-cancel.ts";
+import { taskComplete } from "./task-complete.ts";
+import { taskCreate } from "./task-create.ts";
+import { taskList } from "./task-list.ts";
+import { taskStart } from "./task-start.ts";
 import { writeFile } from "./write-file.ts";
 
 export type Group = "shell" | "file" | "search" | "task" | "scratch" | "environment";
@@ -36,18 +46,18 @@ export const CATALOG: readonly CatalogRow[] = [
   row("write_file", "file", "changes", "destructive", writeFile),
   row("edit_file", "file", "changes", "destructive", editFile),
   row("delete_file", "file", "changes", "destructive", deleteFile),
-  row("search", "search", "reads", "never"),
-  row("task_create", "task", "changes", "never"),
-  row("task_list", "task", "reads twice", "never"),
-  { ...row("task_start", "task", "changes", "never"), reserved: false },
-  { ...row("task_complete", "task", "changes", "never"), reserved: false },
-  { ...row("task_cancel", "task", "changes", "never"), reserved: false },
-  row("task_assign", "task", "changes", "never"),
+  row("search", "search", "reads", "never", search),
+  row("task_create", "task", "changes", "never", taskCreate),
+  row("task_list", "task", "reads twice", "never", taskList),
+  { ...row("task_start", "task", "changes", "never", taskStart), reserved: false },
+  { ...row("task_complete", "task", "changes", "never", taskComplete), reserved: false },
+  { ...row("task_cancel", "task", "changes", "never", taskCancel), reserved: false },
+  row("task_assign", "task", "changes", "never", taskAssign),
   row("delegate", "task", "changes", "never"),
-  row("save_state", "scratch", "changes", "never"),
-  row("get_state", "scratch", "reads twice", "never"),
-  row("list_state", "scratch", "reads twice", "never"),
-  row("delete_state", "scratch", "changes", "never"),
+  row("save_state", "scratch", "changes", "never", saveState),
+  row("get_state", "scratch", "reads twice", "never", getState),
+  row("list_state", "scratch", "reads twice", "never", listState),
+  row("delete_state", "scratch", "changes", "never", deleteState),
   row("get_environment", "environment", "reads twice", "never", getEnvironment),
 ];
 

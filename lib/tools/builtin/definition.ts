@@ -21,8 +21,8 @@ export type BuiltinDefinition =
     plan(input: JsonInput, context: PlanContext): ProcessLaunch;
   };
 
-export function succeeded(text: string, data?: Json): HostReply {
-  return { is_error: false, text, ...(data === undefined ? {} : { data }) };
+export function succeeded(text: string, data?: Json, changes?: readonly JsonObject[]): HostReply {
+  return { is_error: false, text, ...(data === undefined ? {} : { data }), ...(changes === undefined ? {} : { changes }) };
 }
 
 export function failed(text: string): HostReply {

@@ -2,7 +2,7 @@ import { lstat, unlink } from "node:fs/promises";
 import type { JsonObject } from "../../session/json.ts";
 import type { HostContext, HostReply } from "../../session/launch.ts";
 import { type BuiltinDefinition, failed, succeeded, textOf } from "./definition.ts";
-import { entryInside, PathRefused } from "./workspace-path.ts";
+import { entryInside, pathProblem } from "./workspace-path.ts";
 
 export const deleteFile: BuiltinDefinition = {
   kind: "host",
@@ -17,16 +17,18 @@ export const deleteFile: BuiltinDefinition = {
 };
 
 async function remove(input: JsonObject, context: HostContext): Promise<HostReply> {
+  const given = textOf(input, "path");
   try {
-    const given = textOf(input, "path");
-    const { path, shown } = await entryInside(context.workspace, given);
-    const entry = await lstat(path).catch(() => null);
+    await using place = await entryInside(context.workspace, given);
+    const entry = await lstat(place.path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT") throw error;
+      return null;
+    });
     if (entry === null) return failed(`There is no file "${given}"`);
     if (entry.isDirectory()) return failed(`"${given}" is a folder; only files can be deleted`);
-    await unlink(path);
-    return succeeded(`Deleted "${shown}".`, { path: shown });
+    await unlink(place.path);
+    return succeeded(`Deleted "${place.shown}".`, { path: place.shown });
   } catch (error) {
-    if (error instanceof PathRefused) return failed(error.message);
-    throw error;
+    return failed(pathProblem(error, given));
   }
 }

@@ -1,11 +1,9 @@
-import { realpath } from "node:fs/promises";
-import { join } from "node:path";
 import type { JsonObject } from "../../session/json.ts";
 import type { HostContext, HostReply } from "../../session/launch.ts";
 import { type BuiltinDefinition, failed, succeeded, textOf } from "./definition.ts";
 import { overwriteProblem } from "./overwrite.ts";
-import { describeFile, replaceFile } from "./replace-file.ts";
-import { openInside, PathRefused } from "./workspace-path.ts";
+import { identityOf, type PresentFile, replaceFile } from "./replace-file.ts";
+import { openInside, pathProblem, placeInside } from "./workspace-path.ts";
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
 const edit = {
@@ -34,38 +32,43 @@ export const editFile: BuiltinDefinition = {
     required: ["path"],
     additionalProperties: false,
   },
+  needs: ["reads"],
   run: editOnce,
 };
 
 async function editOnce(input: JsonObject, context: HostContext): Promise<HostReply> {
-  const path = textOf(input, "path");
+  const given = textOf(input, "path");
   const edits = editsOf(input);
   if (edits === null) return failed("Give either old_string and new_string, or edits; nothing was changed.");
   try {
-    const { handle, path: shown } = await openInside(context.workspace, path);
-    const before = await (async () => {
-      try {
-        const { size, mode, mtimeMs } = await handle.stat();
-        return size > MAX_FILE_BYTES ? null : { bytes: await handle.readFile(), mode, size, mtime_ms: mtimeMs };
-      } finally {
-        await handle.close();
-      }
-    })();
-    if (before === null) return failed(`Cannot edit "${path}" as it has more than ${MAX_FILE_BYTES} bytes`);
+    const before = await readWhole(context.workspace, given);
+    if (before === null) return failed(`Cannot edit "${given}" as it has more than ${MAX_FILE_BYTES} bytes`);
     const text = decode(before.bytes);
-    if (text === null) return failed(`Cannot edit "${path}" as it is not UTF-8 text`);
-    const edited = applyEdits(text, edits, path);
+    if (text === null) return failed(`Cannot edit "${given}" as it is not UTF-8 text`);
+    const edited = applyEdits(text, edits, given);
     if (edited.kind === "refused") return failed(edited.problem);
-    const real = join(await realpath(context.workspace), shown);
-    await replaceFile(real, edited.text, before.mode & 0o7777);
+    await using place = await placeInside(context.workspace, before.path);
+    const written = await replaceFile(place, edited.text, before.present);
     // Who knew all of the file before the edit knows all of it afterwards.
-    const whole = overwriteProblem(context.state, shown, before) === null;
-    const summary = `Edited "${shown}": ${edited.replaced} replacement${edited.replaced === 1 ? "" : "s"}.`;
-    return succeeded(summary, { ...await describeFile(real, shown), whole });
+    const whole = overwriteProblem(context.state, place.shown, before.present) === null;
+    const summary = `Edited "${place.shown}": ${edited.replaced} replacement${edited.replaced === 1 ? "" : "s"}.`;
+    return succeeded(summary, { path: place.shown, ...written, whole });
   } catch (error) {
-    if (error instanceof PathRefused) return failed(error.message);
-    throw error;
+    return failed(pathProblem(error, given));
   }
+}
+
+interface Before {
+  readonly path: string;
+  readonly bytes: Uint8Array;
+  readonly present: PresentFile;
+}
+
+async function readWhole(workspace: string, given: string): Promise<Before | null> {
+  await using file = await openInside(workspace, given);
+  const found = await file.handle.stat();
+  if (found.size > MAX_FILE_BYTES) return null;
+  return { path: file.path, bytes: await file.handle.readFile(), present: { ...identityOf(found), mode: found.mode & 0o7777 } };
 }
 
 /** Some providers refuse alternatives at the root of a schema, so this one is checked here. */

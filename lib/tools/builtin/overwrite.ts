@@ -1,5 +1,6 @@
 /** Whether a file may be replaced: only if the session has seen all of what it holds now. */
 import type { Json, JsonObject } from "../../session/json.ts";
+import type { FileIdentity } from "./replace-file.ts";
 
 /** What a session knows of a file, from `data` of `read_file`, `write_file` and `edit_file`. Keyed by real path. */
 export interface KnownFile {
@@ -8,13 +9,8 @@ export interface KnownFile {
   readonly size: number;
 }
 
-export interface PresentFile {
-  readonly mtime_ms: number;
-  readonly size: number;
-}
-
 /** Null, or why not. `state` is the projection with `reads: {[path]: KnownFile}`; `path` is relative to the workspace. */
-export function overwriteProblem(state: JsonObject | undefined, path: string, present: PresentFile): string | null {
+export function overwriteProblem(state: JsonObject | undefined, path: string, present: Pick<FileIdentity, "mtime_ms" | "size">): string | null {
   const known = knownFile(state, path);
   if (known === null) return `"${path}" exists and was not read in this session. Read it first, or use edit_file.`;
   if (!known.whole) return `"${path}" was read only in part. Read the whole file first, or use edit_file.`;

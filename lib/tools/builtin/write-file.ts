@@ -1,11 +1,9 @@
-import { realpath, stat } from "node:fs/promises";
-import { relative } from "node:path";
 import type { JsonObject } from "../../session/json.ts";
 import type { HostContext, HostReply } from "../../session/launch.ts";
 import { type BuiltinDefinition, failed, succeeded, textOf } from "./definition.ts";
 import { overwriteProblem } from "./overwrite.ts";
-import { describeFile, replaceFile } from "./replace-file.ts";
-import { PathRefused, placeInside } from "./workspace-path.ts";
+import { presentFile, replaceFile } from "./replace-file.ts";
+import { pathProblem, placeInside } from "./workspace-path.ts";
 
 export const writeFile: BuiltinDefinition = {
   kind: "host",
@@ -25,19 +23,17 @@ export const writeFile: BuiltinDefinition = {
 };
 
 async function write(input: JsonObject, context: HostContext): Promise<HostReply> {
-  const content = textOf(input, "content");
+  const [given, content] = [textOf(input, "path"), textOf(input, "content")];
   if (!content.isWellFormed()) return failed("Cannot write the content as it contains half of a surrogate pair, which UTF-8 cannot hold");
   try {
-    const path = await placeInside(context.workspace, textOf(input, "path"));
-    const shown = relative(await realpath(context.workspace), path);
-    const present = await stat(path).catch(() => null);
-    const problem = present === null ? null : overwriteProblem(context.state, shown, { mtime_ms: present.mtimeMs, size: present.size });
+    await using place = await placeInside(context.workspace, given);
+    const present = await presentFile(place);
+    const problem = present === null ? null : overwriteProblem(context.state, place.shown, present);
     if (problem !== null) return failed(problem);
-    await replaceFile(path, content, present === null ? null : present.mode & 0o7777);
-    const verb = present === null ? "Created" : "Replaced";
-    return succeeded(`${verb} "${shown}" (${Buffer.byteLength(content)} bytes).`, await describeFile(path, shown));
+    const written = await replaceFile(place, content, present);
+    const summary = `${present === null ? "Created" : "Replaced"} "${place.shown}" (${written.size} bytes).`;
+    return succeeded(summary, { path: place.shown, ...written, whole: true });
   } catch (error) {
-    if (error instanceof PathRefused) return failed(error.message);
-    throw error;
+    return failed(pathProblem(error, given));
   }
 }

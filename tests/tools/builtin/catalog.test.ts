@@ -43,14 +43,7 @@ describe("the catalog of built-ins", () => {
   });
 
   test("gives as tools only what can be run", () => {
-    expect(builtinTools().map(({ name }) => name)).toEqual([
-      "bash",
-      "read_file",
-      "write_file",
-      "edit_file",
-      "delete_file",
-      "get_environment",
-    ]);
+    expect(builtinTools().map(({ name }) => name)).toEqual(CATALOG.map(({ name }) => name).filter((name) => name !== "delegate"));
   });
 
   test("refuses to run what is not a tool of a host, as a reply", async () => {
@@ -60,28 +53,39 @@ describe("the catalog of built-ins", () => {
   });
 
   test("turns a failure inside a built-in into a reply", async () => {
-    const reply = await runBuiltin("read_file", toInput({ path: "x" }), { workspace: "/does/not/exist", env: {} });
-    expect(reply.is_error).toBe(true);
-    expect(reply.text).toContain("read_file");
+    const reply = await runBuiltin("delete_file", toInput({ path: 5 }), { workspace: "/", env: {} });
+    expect(reply).toEqual({ is_error: true, text: 'delete_file failed: "path" must be a string' });
   });
 });
 
 describe("a built-in's plan", () => {
-  const context = { workspace: "/ws", env: { PATH: "/bin", BASH_ENV: "/evil", ENV: "/evil" }, state: { reads: {} } };
+  const state = { reads: { "a.txt": { whole: true } }, tasks: {}, scratch: { note: "n" } };
+  const context = { workspace: "/ws", env: { PATH: "/bin", BASH_ENV: "/evil", ENV: "/evil" }, state };
   const find = (name: string) => {
     const tool = builtinTools().find((builtin) => builtin.name === name);
     if (tool === undefined) throw new Error(name);
     return tool;
   };
 
-  test("is a call of a tool host with the projection", () => {
+  test("is a call of a tool host with the projections that it needs, and no others", () => {
+    const stateFor = (name: string) => {
+      const plan = find(name).plan(toInput({}), context);
+      return plan.kind === "launch" && plan.launch.kind === "host" ? plan.launch.context.state : null;
+    };
+    expect(["write_file", "edit_file"].map(stateFor)).toEqual([{ reads: state.reads }, { reads: state.reads }]);
+    expect(["task_create", "task_list", "task_start", "task_complete", "task_cancel", "task_assign"].map(stateFor)).toEqual(Array(6).fill({ tasks: {} }));
+    expect(["save_state", "get_state", "list_state", "delete_state"].map(stateFor)).toEqual(Array(4).fill({ scratch: state.scratch }));
+    expect(["delete_file", "search", "get_environment"].map(stateFor)).toEqual([{}, {}, {}]);
+  });
+
+  test("has the input's own text and a deadline", () => {
     expect(find("read_file").plan(toInput({ path: "a" }), context)).toEqual({
       kind: "launch",
       launch: {
         kind: "host",
         tool: "read_file",
         input: '{"path":"a"}',
-        context: { workspace: "/ws", env: context.env, state: context.state },
+        context: { workspace: "/ws", env: context.env, state: {} },
         timeout_ms: 60_000,
       },
     });
@@ -110,7 +114,7 @@ describe("a built-in's plan", () => {
   test("checks its input before anything runs", () => {
     expect(find("bash").check(toInput({})).map(({ message }) => message)).toEqual(['The input lacks the required property "command"']);
     expect(find("read_file").check(toInput({ path: "a", limit: 2001 })).length).toBe(1);
-    expect(find("read_file").check(toInput({ pth: "a" })).length).toBe(2);
+    expect(find("write_file").check(toInput({ pth: "a" })).length).toBe(3);
   });
 });
 

@@ -34,7 +34,7 @@ export interface Flavour {
 }
 
 /** What a body may start with. */
-export const PRELUDE = "IFS=; set -f\n";
+export const PRELUDE = "IFS='\u001f'; set -f\n";
 
 export const PARAMETERS = new Map([
   ["a", { optional: false, list: false }],
@@ -51,7 +51,7 @@ const hostile = fc.constantFrom(
   "*", "?", "~", "!", "\r", "{{ b }}", "{{/ a }}", "{{# a }}", ")", "}", "(", "{", "))", "]]", "]", "${x}", "$x", "$'", "$&", "<<E", "\u0001", "\u007f", "\u0081", "\u0088", "é", "😀", "\uffff", "\u2028", "<", ">", "=", ";;", "esac", "in", "%", "^",
 );
 const text = fc.array(fc.oneof({ weight: 5, arbitrary: hostile }, { weight: 2, arbitrary: fc.string({ unit: "binary", maxLength: 6 }) }), { maxLength: 6 })
-  .map((parts) => parts.join("").replaceAll("\0", ""));
+  .map((parts) => parts.join("").replaceAll(/[\0\u001f]/g, ""));
 
 export const values: fc.Arbitrary<Values> = fc.record({
   a: text,
@@ -84,7 +84,7 @@ function insideQuotes(name: string): (values: Values) => string {
 const withoutTrailingLines = (output: string) => output.replace(/\n+$/, "");
 
 export function scripts(flavour: Flavour): fc.Arbitrary<Script> {
-  const { script, document } = fc.letrec<{ segment: Segment; word: Word; command: Script; statement: Script; script: Script; document: Script; words: readonly Word[] }>((tie) => {
+  const { script, document, words } = fc.letrec<{ segment: Segment; word: Word; command: Script; statement: Script; script: Script; commands: Script; document: Script; words: readonly Word[] }>((tie) => {
     const lazySegment = tie("segment");
     const word = tie("word");
     const words = tie("words");
@@ -94,14 +94,14 @@ export function scripts(flavour: Flavour): fc.Arbitrary<Script> {
         { depthSize: "small", withCrossShrink: true },
         { weight: 4, arbitrary: anyTag.map(([name, source]): Segment => ({ source, seen: (given) => ({ text: textsOf(given[name]).join(" "), quoted: textsOf(given[name]).length > 0 }) })) },
         { weight: 3, arbitrary: plain.map((source): Segment => ({ source, seen: () => ({ text: source, quoted: false }) })) },
-        fc.constantFrom([`\\'`, "'"], ['\\"', '"'], ["\\\\", "\\"], ["\\`", "`"], ["\\$x", "$x"], ["\\#", "#"], ["\\\n", ""], ["$#", "0"], ["${#IFS}", "0"], ["$((1 + (2)))", "3"], ['"$#"', "0"], ["''", ""], ["${u:-d}", "d"], ['"${u:-"d } e"}"', "d } e"], [`"\${s%'}b'}"`, ""], ['"\\$x"', "$x"], ['"\\\\"', "\\"], ["'it'\\''s \"'", "it's \""], ['"`printf x`"', "x"], ["${u+`printf x`}", ""], ['"a\nb"', "a\nb"], ["'$(('", "$(("])
+        fc.constantFrom([`\\'`, "'"], ['\\"', '"'], ["\\\\", "\\"], ["\\`", "`"], ["\\$x", "$x"], ["\\#", "#"], ["\\\n", ""], ["$#", "0"], ["${#IFS}", "1"], ["$((1 + (2)))", "3"], ['"$#"', "0"], ["''", ""], ["${u:-d}", "d"], ['"${u:-"d } e"}"', "d } e"], [`"\${s%'}b'}"`, ""], ['"\\$x"', "$x"], ['"\\\\"', "\\"], ["'it'\\''s \"'", "it's \""], ['"`printf x`"', "x"], ["${u+`printf x`}", ""], ['"a\nb"', "a\nb"], ["'$(('", "$(("])
           .map(([source = "", text = ""]): Segment => ({ source, seen: () => ({ text, quoted: /^['"\\]/.test(source) && source !== "\\\n" }) })),
         { weight: 3, arbitrary: doubleQuoted(script) },
         { weight: 2, arbitrary: singleQuoted() },
         ...(flavour.bash ? [ansiQuoted()] : []),
         { weight: 2, arbitrary: script.map((inner): Segment => ({ source: `$(${spaced(inner.source)})`, seen: (given) => ({ text: withoutTrailingLines(output(inner, given)), quoted: false }) })) },
         script.map((inner): Segment => ({ source: `\`${inner.source.replaceAll(/[\\$`]/g, "\\$&")}\``, seen: (given) => ({ text: withoutTrailingLines(output(inner, given)), quoted: false }) })),
-        fc.tuple(fc.constantFrom("${u:-", "${u-", "${IFS:-"), fc.array(lazySegment.filter(({ source }) => !/^\{\{(?:\.|end)/.test(source)), { minLength: 1, maxLength: 2 }), fc.constant("}")).map(([open, inner, close]): Segment => ({
+        fc.tuple(fc.constantFrom("${u:-", "${u-"), fc.array(lazySegment.filter(({ source }) => !/^(?:\{\{(?:\.|end)|\$')/.test(source)), { minLength: 1, maxLength: 2 }), fc.constant("}")).map(([open, inner, close]): Segment => ({
           source: `${open}${inner.map(({ source }) => source).join("")}${close}`,
           seen: (given) => joinSegments(inner, given),
         })),
@@ -113,7 +113,7 @@ export function scripts(flavour: Flavour): fc.Arbitrary<Script> {
       words: fc.array(word, { minLength: 1, maxLength: 3 }),
       command: fc.oneof(
         { weight: 4, arbitrary: fc.tuple(words, fc.constantFrom(" ", "  ", " \\\n", "\t")).map(([list, gap]) => printing(list, gap)) },
-        fc.tuple(fc.constantFrom(...BLOCKS), script).map(([[open, close], inner]): Script => ({ source: open + inner.source + close, seen: inner.seen })),
+        fc.tuple(fc.constantFrom(...BLOCKS), tie("commands")).map(toBlock),
         word.map((one): Script => ({ source: `! test x ${one.source} = y z`, seen: () => [] })),
         words.map((list): Script => ({ source: `for i in ${list.map(({ source }) => source).join(" ")}; do printf '%s\\0' "$i"; done`, seen: (given) => list.flatMap(({ words }) => words(given)) })),
         words.map((list): Script => ({ source: `f() { printf '%s\\0' "$@"; }; f ${list.map(({ source }) => source).join(" ")}`, seen: (given) => atLeastOne(list.flatMap(({ words }) => words(given))) })),
@@ -134,6 +134,10 @@ export function scripts(flavour: Flavour): fc.Arbitrary<Script> {
         { weight: 4, arbitrary: fc.tuple(tie("command"), fc.constantFrom("\n", "; # it's \"a\" `comment` {{ a }} $( {{# t }}\n", " # {{ b }}\n", "\n\n# '{{ l }}\n")).map(([command, end]): Script => ({ ...command, source: command.source + end })) },
         { weight: 2, arbitrary: tie("document") },
       ),
+      commands: fc.array(tie("command"), { minLength: 1, maxLength: 2 }).map((list): Script => ({
+        source: list.map(({ source }) => `${source}\n`).join(""),
+        seen: (given) => list.flatMap(({ seen }) => seen(given)),
+      })),
       document: hereDocument(word, script),
       script: fc.array(tie("statement"), { minLength: 1, maxLength: 2 }).map((list): Script => ({
         source: list.map(({ source }) => source).join(""),
@@ -141,9 +145,14 @@ export function scripts(flavour: Flavour): fc.Arbitrary<Script> {
       })),
     };
   });
-  // Two here-documents on one line only outside of substitutions: bash 5.2 loses commands inside.
+  // Not inside of substitutions, where bash 5.2 itself is wrong: two here-documents on one line, one in a block, arrays.
+  const block = fc.tuple(fc.constantFrom(...BLOCKS), script).map(toBlock);
   const pair = fc.tuple(document, document).map(([left, right]) => bothDocuments(left, right));
-  return fc.oneof({ weight: 6, arbitrary: script }, { weight: 1, arbitrary: pair });
+  const array = words.map((list): Script => ({
+    source: `arr=(${list.map(({ source }) => source).join("\n")}); printf '%s\\0' "\${arr[@]}"`,
+    seen: (given) => atLeastOne(list.flatMap(({ words }) => words(given))),
+  }));
+  return fc.oneof({ weight: 6, arbitrary: script }, pair, block, ...(flavour.bash ? [array] : []));
 }
 
 /** `$((` would be arithmetic. */
@@ -178,6 +187,10 @@ function atLeastOne(list: readonly string[]): readonly string[] {
 
 function printing(list: readonly Word[], gap: string): Script {
   return { source: `printf '%s\\0'${list.map(({ source }) => gap + source).join("")}`, seen: (given) => atLeastOne(list.flatMap(({ words }) => words(given))) };
+}
+
+function toBlock([[open, close], inner]: readonly [readonly [string, string], Script]): Script {
+  return { source: open + inner.source + close, seen: inner.seen };
 }
 
 const BLOCKS = [["if :; then\n", "fi"], ["case x in\n(y) ;; x) ", ";; esac"], ["case x in x|z) ", ";; esac"], ["while :; do\n", "break; done"], ["{ ", "}"], ["( ", ")"]] as const;
@@ -219,8 +232,7 @@ function ansiQuoted(): fc.Arbitrary<Segment> {
 
 function bashOnly(segment: fc.Arbitrary<Segment>, words: fc.Arbitrary<readonly Word[]>, script: fc.Arbitrary<Script>): fc.Arbitrary<Script>[] {
   return [
-    words.map((list) => ({ source: `arr=(${list.map(({ source }) => source).join("\n")}); printf '%s\\0' "\${arr[@]}"`, seen: (given) => atLeastOne(list.flatMap(({ words }) => words(given))) })),
-    segment.map((one) => ({ source: `[[ x${one.source} == x${one.source} && ( 1 < 2 ) ]] && printf 'same\\0'`, seen: () => ["same"] })),
+    anyTag.map(([, source]) => ({ source: `[[ x${source} == x${source} && ( 1 < 2 ) ]] && printf 'same\\0'`, seen: () => ["same"] })),
     anyTag.map(([, source]) => ({ source: `[[ x${source} =~ ^(x)${source}$ ]] && printf 'match\\0'`, seen: () => ["match"] })),
     segment.map((one) => ({ source: `cat <<< x${one.source}; printf '\\0'`, seen: (given) => [`x${joinSegments([one], given).text}\n`] })),
     script.map((inner) => ({ source: `cat <(${spaced(inner.source)})`, seen: inner.seen })),
@@ -243,12 +255,14 @@ const DELIMITERS = [
 
 /** A statement of one here-document, and maybe another word on its command line. */
 function hereDocument(word: fc.Arbitrary<Word>, script: fc.Arbitrary<Script>): fc.Arbitrary<Script> {
-  const literal = fc.constantFrom("x", "it's", 'say "hi"', " ", "#", "(", "case", "\n", "\n", "\tq").map((source) => ({ source, seen: () => source }));
+  const literal = fc.constantFrom("x", "it's", 'say "hi"', " ", "#", "(", "case", "\n", "\n", "q").map((source) => ({ source, seen: () => source }));
   const tagged = listTag.map(([name, source]) => ({ source, seen: (given: Values) => textsOf(given[name]).join(" ") }));
+  // In a here-document a continued line is joined before anything in it is read, quoted or not.
+  const joined = ({ source }: { source: string }) => !/\\(?:\{\{[^}]*\}\})*\n/.test(source);
   const expanding = fc.oneof(
     fc.constantFrom(["\\$", "$"], ["\\`", "`"], ["\\\\", "\\"], ["\\\n", ""], ["$#", "0"], ["${u:-x}", "x"], ["$((1+1))", "2"], ["\\x", "\\x"]).map(([source = "", text = ""]) => ({ source, seen: () => text })),
-    script.map((inner) => ({ source: `$(${spaced(inner.source)})`, seen: (given: Values) => withoutTrailingLines(output(inner, given)) })),
-    word.map((one) => ({ source: `\`printf '%s' x${one.source}\``.replace(/`.*`/s, (all) => `\`${all.slice(1, -1).replaceAll(/[\\$`]/g, "\\$&")}\``), seen: (given: Values) => withoutTrailingLines(`x${firstGlued(one, given)}`) })),
+    script.filter(joined).map((inner) => ({ source: `$(${spaced(inner.source)})`, seen: (given: Values) => withoutTrailingLines(output(inner, given)) })),
+    word.filter(joined).map((one) => ({ source: `\`printf '%s' x${one.source}\``.replace(/`.*`/s, (all) => `\`${all.slice(1, -1).replaceAll(/[\\$`]/g, "\\$&")}\``), seen: (given: Values) => withoutTrailingLines(`x${firstGlued(one, given)}`) })),
   );
   const part = fc.oneof({ weight: 2, arbitrary: literal }, { weight: 3, arbitrary: tagged });
   const beside = fc.option(word.filter(({ source }) => !source.includes("\n")));

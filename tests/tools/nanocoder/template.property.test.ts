@@ -62,7 +62,9 @@ function runBatch(shell: string, directory: string, batch: readonly Ready[]): nu
   const canaries = readdirSync(directory);
   for (const [index, { body, text, expected }] of batch.entries()) {
     const wanted = expected.map((each) => `${each}\0`).join("");
-    if (seen[index] !== wanted || canaries.length > 0) throw new Error(`Not as expected: ${JSON.stringify({ shell, body, text, wanted, seen: seen[index], canaries })}`);
+    // bash uses two control characters for itself, and may drop or double them; it does no other harm to a value.
+    const damaged = shell.endsWith("bash") ? /[\u0001\u007f]/g : /(?!)/g;
+    if (seen[index]?.replaceAll(damaged, "") !== wanted.replaceAll(damaged, "") || canaries.length > 0) throw new Error(`Not as expected: ${JSON.stringify({ shell, body, text, wanted, seen: seen[index], canaries })}`);
   }
   return batch.length;
 }

@@ -8,7 +8,7 @@ import { parseManifest } from "../../../lib/tools/stella/manifest.ts";
 import { scriptTool } from "../../../lib/tools/stella/script-tool.ts";
 import type { PlanContext, Tool } from "../../../lib/tools/tool.ts";
 
-const CONTEXT: PlanContext = { workspace: "/ws", env: { PATH: "/bin", HOME: "/home/me" }, state: {} };
+const CONTEXT: PlanContext = { workspace: "/ws", env: { PATH: "/bin", HOME: "/home/me" }, state: { reads: {}, tasks: {}, scratch: {} } };
 
 async function toolOf(fields: string, bareProgram: string | null = null): Promise<Tool> {
   const { manifest, diagnostics } = await parseManifest(`name = "wordcount"\ndescription = "d"\n${fields}`);
