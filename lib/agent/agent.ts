@@ -12,28 +12,48 @@ import { VERSION } from "../platform/version.ts";
 import type { SessionHeader } from "../session/state.ts";
 import { createSupervisor } from "../supervisor/supervisor.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
-import { newRuntimeId } from "./ids.ts";
-import type { AgentOptions } from "./options.ts";
+import { type Fork, forkSession } from "./fork.ts";
+import { newRuntimeId, newSessionId } from "./ids.ts";
+import type { AgentOptions, NewSessionOptions } from "./options.ts";
 import type { Session } from "./session.ts";
-import { createSession, openSession, readLog, type SessionGround, type SessionNeeds } from "./sessions.ts";
+import { checkExists, createSession, openSession, readLog, type SessionGround, type SessionNeeds } from "./sessions.ts";
 import { openWorkshop, type Workshop } from "./workshop.ts";
 
 /** A runtime. Nothing is opened before it is needed; `close` ends every call, session and process of it. */
 export interface Agent {
   /** Absolute, without symlinks. */
   readonly workspace: string;
-  /** Every tool that was found, and what became of it. */
-  toolbox(): Promise<Toolbox>;
+  /** Every tool that was found, here or in another folder, and what became of it. */
+  toolbox(workspace?: string): Promise<Toolbox>;
   /** @throws {ConfigError} no model can be chosen. @throws {JournalUnavailable} */
-  create(options?: { readonly title?: string }): Promise<Session>;
-  /** @throws {UsageError} there is no such session. @throws {JournalHeld} another runtime drives it. */
-  open(id: string): Promise<Session>;
+  create(options?: NewSessionOptions): Promise<Session>;
+  /**
+   * With `as: "recorded"` the session keeps its own mode and model, whatever this runtime was opened with.
+   * @throws {UsageError} there is no such session. @throws {JournalHeld} another runtime drives it.
+   */
+  open(id: string, options?: { readonly as?: "recorded" }): Promise<Session>;
+  /** Closes one session and forgets it. */
+  release(session: Session): Promise<void>;
+  /**
+   * A new session with the events 1 to `at` of another; all of them without `at`.
+   * @throws {UsageError} there is no such session or event.
+   */
+  fork(id: string, at?: number): Promise<Fork>;
+  /** Takes a session out of the journal. @throws {UsageError} there is none. @throws {JournalHeld} a runtime drives it. */
+  remove(id: string): Promise<void>;
+  /** What the journal holds, for readers. */
+  readonly log: Log;
+  /** Whether the journal takes writes. @throws {JournalUnavailable} it does not. */
+  probe(): Promise<void>;
   /** Newest first. */
   list(limit?: number): Promise<readonly SessionSummary[]>;
   /** @throws {UsageError} there is no such session. */
   events(id: string, after?: number): Promise<readonly LogRow[]>;
   close(): Promise<void>;
 }
+
+/** The reading half of the journal. */
+export type Log = Pick<Journal, "read" | "head" | "list">;
 
 /** @throws {UsageError} the workspace is not a folder. @throws {ConfigError} */
 export function openAgent(options: AgentOptions = {}): Agent {
@@ -61,25 +81,51 @@ class Runtime implements Agent {
     this.workspace = workspace;
   }
 
-  async toolbox(): Promise<Toolbox> {
-    return (await this.#workshop(this.workspace)).toolbox;
+  get log(): Log {
+    return this.#open().journal;
   }
 
-  async create(options: { readonly title?: string } = {}): Promise<Session> {
-    const workshop = await this.#workshop(this.workspace);
+  async toolbox(workspace = this.workspace): Promise<Toolbox> {
+    return (await this.#workshop(workspace)).toolbox;
+  }
+
+  async create(options: NewSessionOptions = {}): Promise<Session> {
+    const workspace = options.workspace === undefined ? this.workspace : findWorkspace(options.workspace, "/", null);
+    const workshop = await this.#workshop(workspace);
     const { plain } = workshop.policy.configuration;
-    const base_url = this.#options.baseUrl ?? (this.#options.model === undefined ? plain.base_url?.value : undefined);
-    const model = await this.#model(plain.model?.value ?? defaultModelName(this.#env), base_url);
+    const base_url = this.#baseUrlFor(options.model, plain.base_url?.value);
+    const model = await this.#model(options.model ?? plain.model?.value ?? defaultModelName(this.#env), base_url);
     return this.#keep(await createSession(this.#open(), workshop, model, {
-      system: this.#options.system ?? DEFAULT_SYSTEM,
-      mode: plain.mode?.value ?? "auto-accept",
+      system: options.system ?? this.#options.system ?? DEFAULT_SYSTEM,
+      mode: options.mode ?? plain.mode?.value ?? "auto-accept",
       ...(options.title === undefined ? {} : { title: options.title }),
       ...(base_url === undefined ? {} : { base_url }),
     }));
   }
 
-  async open(id: string): Promise<Session> {
-    return this.#keep(await openSession(this.#open(), id, (header) => this.#needs(header)));
+  async open(id: string, options: { readonly as?: "recorded" } = {}): Promise<Session> {
+    const overrides = options.as === "recorded" ? {} : this.#options;
+    return this.#keep(await openSession(this.#open(), id, (header) => this.#needs(header, overrides)));
+  }
+
+  async release(session: Session): Promise<void> {
+    this.#sessions.delete(session);
+    await session.close();
+  }
+
+  async fork(id: string, at?: number): Promise<Fork> {
+    return await forkSession(this.#open(), id, at);
+  }
+
+  async remove(id: string): Promise<void> {
+    const { journal, owner } = this.#open();
+    await checkExists(journal, id);
+    await journal.remove(await journal.acquire(id, owner));
+  }
+
+  async probe(): Promise<void> {
+    const { journal, owner } = this.#open();
+    await (await journal.acquire(newSessionId(), owner)).release();
   }
 
   async list(limit?: number): Promise<readonly SessionSummary[]> {
@@ -104,8 +150,14 @@ class Runtime implements Agent {
     return session;
   }
 
-  async #needs(header: SessionHeader): Promise<SessionNeeds> {
-    const { mode, model, baseUrl } = this.#options;
+  /** A base URL given for one model says nothing of another, unless that is a local one: those have no other. */
+  #baseUrlFor(model: string | undefined, setting: string | undefined): string | undefined {
+    const { baseUrl, model: own } = this.#options;
+    if (model === undefined || model === own) return baseUrl ?? (own === undefined ? setting : undefined);
+    return model.startsWith("local/") ? baseUrl ?? setting : undefined;
+  }
+
+  async #needs(header: SessionHeader, { mode, model, baseUrl }: Pick<AgentOptions, "mode" | "model" | "baseUrl">): Promise<SessionNeeds> {
     const workspace = findWorkspace(header.workspace, "/", null);
     const name = model ?? header.model;
     const [opened, workshop] = await Promise.all([this.#model(name, baseUrl ?? (name === header.model ? header.base_url : undefined)), this.#workshop(workspace)]);
@@ -127,13 +179,14 @@ class Runtime implements Agent {
   #workshop(workspace: string): Promise<Workshop> {
     const known = this.#workshops.get(workspace);
     if (known !== undefined) return known;
-    const { model, baseUrl, mode, maxSteps, speculation, trustWorkspace } = this.#options;
+    const { model, baseUrl, mode, defaultMode, maxSteps, speculation, trustWorkspace } = this.#options;
     const opened = openWorkshop({
       workspace,
       paths: this.#paths,
       env: this.#env,
       platform: process.platform,
       trustFlag: trustWorkspace === true && workspace === this.workspace,
+      ...(defaultMode === undefined ? {} : { defaultMode }),
       flags: { model, base_url: baseUrl, mode, "limits.max_steps": maxSteps, speculation: speculation === false ? "off" : undefined },
     });
     this.#workshops.set(workspace, opened);

@@ -20,6 +20,8 @@ export async function askModel(effect: AskModel, turn: Turn): Promise<void> {
   const progress = { firstByteSeen: hasReply(ports.recorder.state) };
   try {
     speculator.beginAttempt();
+    // Once the request is out: nothing may stand between a prompt and the first request.
+    setTimeout(() => ports.supervisor.warm(), 0);
     const reply = await readReply(turn, request, effect, abort, progress);
     if (abort.aborted) return;
     const calls = reply.calls.map((call) => ({ call: newCallId(), ...call }));

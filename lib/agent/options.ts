@@ -9,8 +9,10 @@ export interface AgentOptions {
   /** `provider/model` or `script:FILE`. */
   readonly model?: string;
   readonly baseUrl?: string;
-  /** `auto-accept` by default. */
+  /** What the command line asks for, before all settings. */
   readonly mode?: Mode;
+  /** Where neither `mode` nor a setting says; else `auto-accept`. */
+  readonly defaultMode?: Mode;
   /** Lets what lies in this workspace run, for this runtime. */
   readonly trustWorkspace?: boolean;
   readonly maxSteps?: number;
@@ -25,6 +27,16 @@ export interface AgentOptions {
   /** Asks a person; without it a call that must ask is denied. */
   readonly approver?: Approver;
   readonly onNotice?: (notice: AgentNotice) => void;
+}
+
+/** What a new session is opened with, each before the runtime's own option and settings. */
+export interface NewSessionOptions {
+  readonly title?: string;
+  /** A folder; its own settings and tools hold. */
+  readonly workspace?: string;
+  readonly model?: string;
+  readonly mode?: Mode;
+  readonly system?: string;
 }
 
 export interface AgentNotice {

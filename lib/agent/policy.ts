@@ -17,6 +17,7 @@ import { createTrustStore } from "../gate/trust-store.ts";
 import { workspaceFiles } from "../gate/workspace-files.ts";
 import { secretVariables } from "../model/providers.ts";
 import { DEFAULT_LIMITS } from "../session/next.ts";
+import type { Mode } from "../session/outcome.ts";
 import { nearest } from "../tools/nearest.ts";
 import type { AgentNotice } from "./options.ts";
 
@@ -41,11 +42,12 @@ export interface PolicyOptions {
   readonly platform: string;
   /** `--trust-workspace` was given for this workspace. */
   readonly trustFlag: boolean;
+  readonly defaultMode?: Mode;
   readonly flags: { readonly [K in keyof PlainSettings]?: PlainSettings[K] | undefined };
 }
 
 /** Reads and weighs; starts nothing. @throws {ConfigError} */
-export async function openPolicy({ workspace, paths, env, platform, trustFlag, flags }: PolicyOptions): Promise<Policy> {
+export async function openPolicy({ workspace, paths, env, platform, trustFlag, flags, defaultMode = "auto-accept" }: PolicyOptions): Promise<Policy> {
   const read = readSettings({ paths, env, workspace, platform }, nearest);
   const layers: readonly Layer[] = [...read.layers, environmentLayer(env), flagLayer(flags)];
   const survey = await surveyWorkspace(workspace, workspaceFiles);
@@ -57,7 +59,7 @@ export async function openPolicy({ workspace, paths, env, platform, trustFlag, f
   });
   const configuration = mergeSettings(layers, {
     trusted: trust.verdict.kind === "trusted",
-    defaults: { mode: "auto-accept", speculation: "on", "limits.max_steps": DEFAULT_LIMITS.max_steps },
+    defaults: { mode: defaultMode, speculation: "on", "limits.max_steps": DEFAULT_LIMITS.max_steps },
   });
   const inherited = inheritedEnvironment(env, secretVariables(), configuration.environment);
   return {

@@ -4,6 +4,7 @@ import type { Message } from "../session/message.ts";
 import type { Usage } from "../session/outcome.ts";
 import type { Entry, SessionState } from "../session/state.ts";
 import { entriesOf, transcript } from "../session/transcript.ts";
+import type { Approver } from "./approver.ts";
 import type { Feed, Listener } from "./feed.ts";
 import { now } from "./ids.ts";
 import { runTurn } from "./loop.ts";
@@ -17,6 +18,17 @@ export interface TurnOptions {
   readonly now?: AbortSignal;
   /** Wall clock of the whole turn. */
   readonly timeout_ms?: number;
+  /** Asks a person in this turn, in place of the runtime's own way. */
+  readonly approver?: Approver;
+}
+
+/** A turn that has begun. */
+export interface BegunTurn {
+  readonly turn: number;
+  /** Resolves when the prompt is durable. */
+  readonly durable: Promise<void>;
+  /** @throws what the journal throws. */
+  readonly ended: Promise<TurnResult>;
 }
 
 /** Thrown when the present state refuses what was asked; `code` says why (`busy`, `no_turn`, …). */
@@ -57,9 +69,19 @@ export class Session {
    * @throws {SessionRefusal} `busy` while a turn is open. @throws what the journal throws.
    */
   async prompt(text: string, options: TurnOptions & { readonly source: string }): Promise<TurnResult> {
+    return await this.begin(text, options).ended;
+  }
+
+  /** As `prompt`, for whoever does not wait for the end. @throws {SessionRefusal} */
+  begin(text: string, options: TurnOptions & { readonly source: string }): BegunTurn {
     const recorded = this.#recorder.record({ type: "prompt", at: now(), text, source: options.source });
     if (recorded.kind === "refused") throw new SessionRefusal(recorded.refusal.code, `Cannot prompt session "${this.id}" as ${recorded.refusal.message}`);
-    return await this.#run(options);
+    return { turn: this.state().counts.turns, durable: recorded.durable, ended: this.#run(options) };
+  }
+
+  /** Resolves when all that was recorded is durable. @throws what the journal throws. */
+  async settled(): Promise<void> {
+    await this.#recorder.flush();
   }
 
   /**
@@ -98,7 +120,8 @@ export class Session {
     const nows = [clock.signal, ...(options.now === undefined ? [] : [options.now])];
     this.#running = true;
     try {
-      await runTurn(this.#ports, { stop: AbortSignal.any(stops), now: AbortSignal.any(nows) }, notes);
+      const ports = options.approver === undefined ? this.#ports : { ...this.#ports, approver: options.approver };
+      await runTurn(ports, { stop: AbortSignal.any(stops), now: AbortSignal.any(nows) }, notes);
       return { ...toResult(before, this.state(), notes), timed_out: clock.signal.aborted };
     } finally {
       this.#running = false;

@@ -66,10 +66,15 @@ export async function createSession(ground: SessionGround, workshop: Workshop, m
 
 /** What a log holds, without the right to add to it. @throws {UsageError} there is no such session. */
 export async function readLog(journal: Journal, id: string): Promise<readonly LogRow[]> {
+  await checkExists(journal, id);
+  return await journal.read(id);
+}
+
+/** @throws {UsageError} there is no such session. */
+export async function checkExists(journal: Journal, id: string): Promise<void> {
   if (!v.is(SessionId, id)) throw new UsageError(`Cannot open session "${id}" as that is not the id of one: they look like ses_ and a UUID`);
-  const rows = await journal.read(id);
-  if (rows.length === 0) throw new UsageError(`Cannot open session "${id}" as there is none with that id in the journal: see orrery sessions list`);
-  return rows;
+  if (await journal.head(id) > 0) return;
+  throw new UsageError(`Cannot open session "${id}" as there is none with that id in the journal: see orrery sessions list`);
 }
 
 /** The state that a log leads to; damaged rows are named, and left out. */
