@@ -95,12 +95,14 @@ class Runtime implements Agent {
     const { plain } = workshop.policy.configuration;
     const base_url = this.#baseUrlFor(options.model, plain.base_url?.value);
     const model = await this.#model(options.model ?? plain.model?.value ?? defaultModelName(this.#env), base_url);
-    return this.#keep(await createSession(this.#open(), workshop, model, {
-      system: options.system ?? this.#options.system ?? DEFAULT_SYSTEM,
-      mode: options.mode ?? plain.mode?.value ?? "auto-accept",
-      ...(options.title === undefined ? {} : { title: options.title }),
-      ...(base_url === undefined ? {} : { base_url }),
-    }));
+    return this.#keep(
+      await createSession(this.#open(), workshop, model, {
+        system: options.system ?? this.#options.system ?? DEFAULT_SYSTEM,
+        mode: options.mode ?? plain.mode?.value ?? "auto-accept",
+        ...(options.title === undefined ? {} : { title: options.title }),
+        ...(base_url === undefined ? {} : { base_url }),
+      }),
+    );
   }
 
   async open(id: string, options: { readonly as?: "recorded" } = {}): Promise<Session> {
@@ -160,7 +162,10 @@ class Runtime implements Agent {
   async #needs(header: SessionHeader, { mode, model, baseUrl }: Pick<AgentOptions, "mode" | "model" | "baseUrl">): Promise<SessionNeeds> {
     const workspace = findWorkspace(header.workspace, "/", null);
     const name = model ?? header.model;
-    const [opened, workshop] = await Promise.all([this.#model(name, baseUrl ?? (name === header.model ? header.base_url : undefined)), this.#workshop(workspace)]);
+    const [opened, workshop] = await Promise.all([
+      this.#model(name, baseUrl ?? (name === header.model ? header.base_url : undefined)),
+      this.#workshop(workspace),
+    ]);
     return {
       workshop,
       model: opened,
@@ -219,4 +224,3 @@ class Runtime implements Agent {
     });
   }
 }
-

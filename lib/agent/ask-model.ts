@@ -3,8 +3,10 @@ import { ModelError, type ModelReply, type ModelRequest } from "../model/model.t
 import { retryDelay } from "../model/retry.ts";
 import type { Effect } from "../session/next.ts";
 import type { SessionState } from "../session/state.ts";
+import { levelFor, MOST_SHORTENED, shorten } from "../session/shorten.ts";
 import { transcript } from "../session/transcript.ts";
 import { newCallId, now } from "./ids.ts";
+import { withCost } from "./prices.ts";
 import type { Turn } from "./turn.ts";
 
 type AskModel = Extract<Effect, { kind: "ask_model" }>;
@@ -15,7 +17,7 @@ export async function askModel(effect: AskModel, turn: Turn): Promise<void> {
   const abort = AbortSignal.any([signals.stop, signals.now]);
   if (!await pause(effect.wait_ms, abort)) return;
   const { durable } = ports.recorder.mustRecord({ type: "begin_attempt", at: now() });
-  const request = toRequest(ports.recorder.state);
+  const request = toRequest(ports.recorder.state, ports.request_bytes);
   await durable;
   const progress = { firstByteSeen: hasReply(ports.recorder.state) };
   try {
@@ -25,7 +27,7 @@ export async function askModel(effect: AskModel, turn: Turn): Promise<void> {
     const reply = await readReply(turn, request, effect, abort, progress);
     if (abort.aborted) return;
     const calls = reply.calls.map((call) => ({ call: newCallId(), ...call }));
-    ports.recorder.mustRecord({ type: "commit_reply", at: now(), reply: { ...reply, calls } });
+    ports.recorder.mustRecord({ type: "commit_reply", at: now(), reply: { ...reply, calls, usage: withCost(reply.usage, ports.price) } });
     speculator.commit(calls);
   } catch (error) {
     speculator.endAttempt();
@@ -66,7 +68,7 @@ async function readReply(
 }
 
 function failAttempt({ ports, notes }: Turn, effect: AskModel, error: ModelError, progress: { firstByteSeen: boolean }): void {
-  const delay = retryDelay(error, effect.attempt, Math.random(), progress);
+  const delay = mayShorten(error, ports.recorder.state) ? 0 : retryDelay(error, effect.attempt, Math.random(), progress);
   if (delay === null) notes.error = { kind: error.kind, message: error.message };
   ports.recorder.mustRecord({
     type: "fail_attempt",
@@ -76,15 +78,24 @@ function failAttempt({ ports, notes }: Turn, effect: AskModel, error: ModelError
   });
 }
 
+/** A request that was too long is followed by a shorter one, not by the same. */
+function mayShorten(error: ModelError, { shortening }: SessionState): boolean {
+  return error.kind === "context_overflow" && shortening < MOST_SHORTENED;
+}
+
 /** A fault of an adapter is a broken promise of ours, but it must not take the session along. */
 function toModelError(error: unknown): ModelError {
   if (error instanceof ModelError) return error;
-  return new ModelError("malformed", `The model adapter failed: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  return new ModelError("malformed", `The model adapter failed: ${error instanceof Error ? error.message : String(error)}`, {
+    cause: error,
+  });
 }
 
-function toRequest(state: SessionState): ModelRequest {
+function toRequest(state: SessionState, request_bytes: number | null): ModelRequest {
   const tools = (state.header?.tools ?? []).map(({ name, description, input_schema }) => ({ name, description, input_schema }));
-  return { messages: transcript(state), tools };
+  const messages = transcript(state);
+  const level = request_bytes === null ? 0 : levelFor(messages, request_bytes - new TextEncoder().encode(JSON.stringify(tools)).length);
+  return { messages: shorten(messages, Math.max(level, state.shortening)), tools };
 }
 
 function hasReply(state: SessionState): boolean {

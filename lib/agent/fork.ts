@@ -35,7 +35,9 @@ export async function forkSession({ journal, owner }: SessionGround, from: strin
 }
 
 function copyEvent(row: LogRow, from: string, session: string): StoredEvent {
-  if (row.kind === "damaged") throw new UsageError(`Cannot fork session "${from}" as its event ${row.seq} is damaged: fork it before that event`);
+  if (row.kind === "damaged") {
+    throw new UsageError(`Cannot fork session "${from}" as its event ${row.seq} is damaged: fork it before that event`);
+  }
   const { event } = row;
   return isKnown(event) ? { ...event, session } : { ...event, session, foreign: { ...event.foreign, session } };
 }

@@ -41,7 +41,7 @@ export async function runTurn(ports: TurnPorts, signals: TurnSignals, notes: Tur
 /** A step does not end before everything that belongs to it has: a hook may still be told of its last call. */
 function startAll(effects: readonly Effect[], flight: Flight, turn: Turn): void {
   for (const effect of effects) {
-    const ends = effect.kind === "begin_step" || effect.kind === "end_turn";
+    const ends = effect.kind === "begin_step" || effect.kind === "interject" || effect.kind === "end_turn";
     if (!ends || flight.size === 0) start(effect, flight, turn);
   }
 }
@@ -49,6 +49,7 @@ function startAll(effects: readonly Effect[], flight: Flight, turn: Turn): void 
 function start(effect: Effect, flight: Flight, turn: Turn): void {
   switch (effect.kind) {
     case "begin_step":
+    case "interject":
     case "end_turn":
       return flight.launch("turn", () => goOn(effect, turn));
     case "ask_model":
@@ -65,12 +66,19 @@ function start(effect: Effect, flight: Flight, turn: Turn): void {
 }
 
 /** From one step to the next, or to the end. What ran early and was not asked for is gone before. */
-async function goOn(effect: Extract<Effect, { kind: "begin_step" | "end_turn" }>, turn: Turn): Promise<void> {
+async function goOn(effect: Extract<Effect, { kind: "begin_step" | "interject" | "end_turn" }>, turn: Turn): Promise<void> {
   const { ports, speculator } = turn;
   await speculator.close("not_asked");
   if (effect.kind === "end_turn" && effect.reason === "completed" && await holdOpen(turn)) return;
   if (effect.kind === "begin_step") ports.recorder.mustRecord({ type: "begin_step", at: now() });
-  else ports.recorder.mustRecord({ type: "end_turn", at: now(), reason: effect.reason, ...(effect.detail === undefined ? {} : { detail: effect.detail }) });
+  else if (effect.kind === "interject") {
+    ports.recorder.mustRecord({ type: "interject", at: now(), text: effect.text, source: effect.source });
+  } else {ports.recorder.mustRecord({
+      type: "end_turn",
+      at: now(),
+      reason: effect.reason,
+      ...(effect.detail === undefined ? {} : { detail: effect.detail }),
+    });}
 }
 
 /** Whether a stop hook wants the turn to go on. */
@@ -80,7 +88,7 @@ async function holdOpen({ ports, notes, signals }: Turn): Promise<boolean> {
   const { text, notices } = await ports.hooks.atStop(lastText(recorder.state), ++notes.consultations, abort);
   for (const notice of notices) recorder.mustRecord({ type: "note", at: now(), level: "warning", ...notice });
   if (abort.aborted) return true;
-  if (text !== null) recorder.mustRecord({ type: "hold_turn", at: now(), text });
+  if (text !== null) recorder.mustRecord({ type: "interject", at: now(), text, source: "stop_hook" });
   return text !== null;
 }
 

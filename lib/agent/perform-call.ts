@@ -100,17 +100,37 @@ async function runCall(call: string, launch: Launch, durable: Promise<void>, por
 /** A call that is recorded as running, while nobody runs it: what it did is not known. */
 export async function settleLostCall(call: CallState, { ports }: Turn): Promise<void> {
   const result = { is_error: true, text: `The outcome of this call is unknown: nothing is running it any more. It was not run again.` };
-  ports.recorder.record({ type: "end_call", at: now(), call: call.call, outcome: { kind: "unknown", cause: "runtime_died" }, result, duration_ms: 0 });
+  ports.recorder.record({
+    type: "end_call",
+    at: now(),
+    call: call.call,
+    outcome: { kind: "unknown", cause: "runtime_died" },
+    result,
+    duration_ms: 0,
+  });
 }
 
 function endUnstarted(call: CallState, ports: TurnPorts, problem: string): void {
   const outcome: Outcome = { kind: "not_started", reason: "cannot_start" };
-  ports.recorder.mustRecord({ type: "end_call", at: now(), call: call.call, outcome, result: { is_error: true, text: problem }, duration_ms: 0 });
+  ports.recorder.mustRecord({
+    type: "end_call",
+    at: now(),
+    call: call.call,
+    outcome,
+    result: { is_error: true, text: problem },
+    duration_ms: 0,
+  });
 }
 
 type LaunchPlan = Extract<Plan, { kind: "launch" }>;
 
-function toEnd(call: string, run: Run, { result, truncated, changes }: CheckedResult, plan: LaunchPlan, ports: TurnPorts): Extract<Command, { type: "end_call" }> {
+function toEnd(
+  call: string,
+  run: Run,
+  { result, truncated, changes }: CheckedResult,
+  plan: LaunchPlan,
+  ports: TurnPorts,
+): Extract<Command, { type: "end_call" }> {
   const withheld = plan.exports_withheld ?? [];
   return {
     type: "end_call",

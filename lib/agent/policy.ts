@@ -1,12 +1,12 @@
 /** What settings and trust say for one workspace, made into what the gate and the tools use. */
-import { mergeSettings, type Configuration } from "../config/merge.ts";
+import { type Configuration, mergeSettings } from "../config/merge.ts";
 import type { ConfiguredHook, Layer, PlainSettings } from "../config/layer.ts";
 import type { Environment, Paths } from "../config/paths.ts";
 import { environmentLayer, flagLayer } from "../config/plain-layer.ts";
 import { readSettings } from "../config/settings.ts";
 import { describeSettingsDiagnostic } from "../config/settings.ts";
 import { describeSource } from "../config/source.ts";
-import { inheritedEnvironment, type InheritedEnvironment, isOn } from "../config/environment.ts";
+import { type InheritedEnvironment, inheritedEnvironment, isOn } from "../config/environment.ts";
 import type { Hook, InertHook } from "../gate/hook.ts";
 import type { HookSet } from "../gate/hooks.ts";
 import { workspaceProgramOf } from "../gate/program-place.ts";
@@ -47,7 +47,9 @@ export interface PolicyOptions {
 }
 
 /** Reads and weighs; starts nothing. @throws {ConfigError} */
-export async function openPolicy({ workspace, paths, env, platform, trustFlag, flags, defaultMode = "auto-accept" }: PolicyOptions): Promise<Policy> {
+export async function openPolicy(
+  { workspace, paths, env, platform, trustFlag, flags, defaultMode = "auto-accept" }: PolicyOptions,
+): Promise<Policy> {
   const read = readSettings({ paths, env, workspace, platform }, nearest);
   const layers: readonly Layer[] = [...read.layers, environmentLayer(env), flagLayer(flags)];
   const survey = await surveyWorkspace(workspace, workspaceFiles);
@@ -89,7 +91,10 @@ function toSwitches({ switches, disabled_tools }: Configuration): Switches {
 function toHooks(configuration: Configuration, { verdict }: WorkspaceTrust, place: { workspace: string; path: string }): HookSet {
   const reason = verdict.kind === "trusted" ? null : describeReason(verdict);
   const active: Hook[] = [];
-  const inert: InertHook[] = configuration.inert_hooks.map((configured) => ({ hook: toHook(configured), reason: reason ?? "it is not trusted" }));
+  const inert: InertHook[] = configuration.inert_hooks.map((configured) => ({
+    hook: toHook(configured),
+    reason: reason ?? "it is not trusted",
+  }));
   for (const configured of configuration.hooks) {
     const hook = toHook(configured);
     const program = reason === null ? null : workspaceProgramOf(hook.command, place);

@@ -57,7 +57,9 @@ export class Recorder {
   /** As `record`, for commands that the present state cannot refuse. */
   mustRecord(command: Command): Extract<Recorded, { kind: "recorded" }> {
     const recorded = this.record(command);
-    if (recorded.kind === "refused") throw new Error(`Cannot ${command.type} in session "${this.#lease.session}": ${recorded.refusal.message}`);
+    if (recorded.kind === "refused") {
+      throw new Error(`Cannot ${command.type} in session "${this.#lease.session}": ${recorded.refusal.message}`);
+    }
     return recorded;
   }
 

@@ -75,7 +75,9 @@ export class Session {
   /** As `prompt`, for whoever does not wait for the end. @throws {SessionRefusal} */
   begin(text: string, options: TurnOptions & { readonly source: string }): BegunTurn {
     const recorded = this.#recorder.record({ type: "prompt", at: now(), text, source: options.source });
-    if (recorded.kind === "refused") throw new SessionRefusal(recorded.refusal.code, `Cannot prompt session "${this.id}" as ${recorded.refusal.message}`);
+    if (recorded.kind === "refused") {
+      throw new SessionRefusal(recorded.refusal.code, `Cannot prompt session "${this.id}" as ${recorded.refusal.message}`);
+    }
     return { turn: this.state().counts.turns, durable: recorded.durable, ended: this.#run(options) };
   }
 
@@ -115,7 +117,7 @@ export class Session {
   async #run(options: TurnOptions): Promise<TurnResult> {
     const before = this.state();
     const notes: TurnNotes = { unanswered: false, error: null, consultations: 0 };
-    const clock = wallClock(options.timeout_ms);
+    const clock = wallClock(options.timeout_ms ?? this.#ports.timeout_ms);
     const stops = options.stop === undefined ? [] : [options.stop];
     const nows = [clock.signal, ...(options.now === undefined ? [] : [options.now])];
     this.#running = true;
@@ -130,9 +132,9 @@ export class Session {
   }
 }
 
-function wallClock(timeout_ms: number | undefined): { signal: AbortSignal; stop(): void } {
+function wallClock(timeout_ms: number | null): { signal: AbortSignal; stop(): void } {
   const controller = new AbortController();
-  if (timeout_ms === undefined) return { signal: controller.signal, stop: () => undefined };
+  if (timeout_ms === null) return { signal: controller.signal, stop: () => undefined };
   const reason: StopReason = { reason: "stopped", detail: `wall clock of ${timeout_ms / 1000} s reached` };
   const timer = setTimeout(() => controller.abort(reason), timeout_ms);
   return { signal: controller.signal, stop: () => clearTimeout(timer) };
@@ -141,7 +143,9 @@ function wallClock(timeout_ms: number | undefined): { signal: AbortSignal; stop(
 function toResult(before: SessionState, after: SessionState, notes: TurnNotes): Omit<TurnResult, "timed_out"> {
   const last = after.turn.kind === "idle" ? after.turn.last : null;
   const turn = last?.turn ?? after.counts.turns;
-  const replies = entriesOf(after).filter((entry): entry is Extract<Entry, { kind: "reply" }> => entry.kind === "reply" && entry.turn === turn);
+  const replies = entriesOf(after).filter((entry): entry is Extract<Entry, { kind: "reply" }> =>
+    entry.kind === "reply" && entry.turn === turn
+  );
   return {
     turn,
     reason: last?.reason ?? "failed",

@@ -1,6 +1,7 @@
 /** Opening sessions: a new one, or one that exists and may have been left in the middle of a turn. */
 import type { Journal, Lease, LeaseOwner, LogRow } from "../journal/journal.ts";
 import { UsageError } from "../config/error.ts";
+import type { PlainLeaves } from "../config/layer.ts";
 import type { Model } from "../model/model.ts";
 import { createGate } from "../gate/gate.ts";
 import { type HookRunner, hookShell } from "../gate/hook.ts";
@@ -18,6 +19,7 @@ import { Feed } from "./feed.ts";
 import { newHookId, newSessionId, now } from "./ids.ts";
 import { knownFiles } from "./known-files.ts";
 import type { AgentNotice } from "./options.ts";
+import { priceOf } from "./prices.ts";
 import { Recorder } from "./recorder.ts";
 import { Session } from "./session.ts";
 import type { TurnPorts } from "./turn.ts";
@@ -42,14 +44,28 @@ export interface NewSession {
 
 /** @throws {JournalUnavailable} */
 export async function createSession(ground: SessionGround, workshop: Workshop, model: Model, options: NewSession): Promise<Session> {
+  return (await beginSession(ground, workshop, model, options)).session;
+}
+
+/** As `createSession`, with what drives its turns. */
+export async function beginSession(
+  ground: SessionGround,
+  workshop: Workshop,
+  model: Model,
+  options: NewSession,
+): Promise<{ readonly session: Session; readonly ports: TurnPorts }> {
   const session = newSessionId();
   const lease = await ground.journal.acquire(session, ground.owner);
+  return await keepingOrReleasing(lease, async () => await beginSession(ground, workshop, model, lease, options));
+}
+
+async function beginSession(ground: SessionGround, workshop: Workshop, model: Model, lease: Lease, options: NewSession): Promise<Session> {
   const opened = openDriver(ground, workshop, model, lease, initialState);
   const begun = await opened.hooks.atSessionStart(new AbortController().signal);
   opened.recorder.mustRecord({
     type: "open",
     at: now(),
-    session,
+    session: lease.session,
     workspace: workshop.workspace,
     model: model.id,
     mode: options.mode,
@@ -61,7 +77,7 @@ export async function createSession(ground: SessionGround, workshop: Workshop, m
   });
   const complaints = begun.notices.map((notice) => ({ level: "warning" as const, ...notice }));
   for (const notice of [...workshop.notices, ...complaints]) opened.recorder.mustRecord({ type: "note", at: now(), ...notice });
-  return opened.session;
+  return opened;
 }
 
 /** What a log holds, without the right to add to it. @throws {UsageError} there is no such session. */
@@ -72,7 +88,9 @@ export async function readLog(journal: Journal, id: string): Promise<readonly Lo
 
 /** @throws {UsageError} there is no such session. */
 export async function checkExists(journal: Journal, id: string): Promise<void> {
-  if (!v.is(SessionId, id)) throw new UsageError(`Cannot open session "${id}" as that is not the id of one: they look like ses_ and a UUID`);
+  if (!v.is(SessionId, id)) {
+    throw new UsageError(`Cannot open session "${id}" as that is not the id of one: they look like ses_ and a UUID`);
+  }
   if (await journal.head(id) > 0) return;
   throw new UsageError(`Cannot open session "${id}" as there is none with that id in the journal: see orrery sessions list`);
 }
@@ -81,7 +99,9 @@ export async function checkExists(journal: Journal, id: string): Promise<void> {
 export function stateOf(rows: readonly LogRow[], notify: (notice: AgentNotice) => void): SessionState {
   const events = rows.flatMap((row) => row.kind === "event" ? [row.event] : []);
   for (const row of rows) {
-    if (row.kind === "damaged") notify({ level: "error", code: "damaged_event", text: `Event ${row.seq} cannot be read and is left out: ${row.reason}` });
+    if (row.kind === "damaged") {
+      notify({ level: "error", code: "damaged_event", text: `Event ${row.seq} cannot be read and is left out: ${row.reason}` });
+    }
   }
   const last = rows[rows.length - 1];
   const seq = last === undefined ? 0 : last.kind === "event" ? last.event.seq : last.seq;
@@ -99,17 +119,23 @@ export interface SessionNeeds {
  * Takes a session up again.
  * @throws {JournalHeld} another runtime drives it. @throws {UsageError} there is none, or its beginning is lost.
  */
-export async function openSession(ground: SessionGround, id: string, needs: (header: SessionHeader) => Promise<SessionNeeds>): Promise<Session> {
+export async function openSession(
+  ground: SessionGround,
+  id: string,
+  needs: (header: SessionHeader) => Promise<SessionNeeds>,
+): Promise<Session> {
   await readLog(ground.journal, id);
   const lease = await ground.journal.acquire(id, ground.owner);
-  try {
+  return await keepingOrReleasing(lease, async () => {
     const state = stateOf(await readLog(ground.journal, id), ground.notify);
     if (state.header === null) throw new UsageError(`Cannot open session "${id}" as its first event is damaged`);
     const { workshop, model, changes } = await needs(state.header);
     if (lease.predecessor?.place === ground.owner.place) await endLeftovers(ground, state);
     const { session, recorder } = openDriver(ground, workshop, model, lease, state);
     const by = "user";
-    if (changes.mode !== undefined && changes.mode !== state.header.mode) recorder.mustRecord({ type: "change_mode", at: now(), mode: changes.mode, by });
+    if (changes.mode !== undefined && changes.mode !== state.header.mode) {
+      recorder.mustRecord({ type: "change_mode", at: now(), mode: changes.mode, by });
+    }
     if (changes.model !== undefined && changes.model !== state.header.model) {
       const { base_url } = changes;
       recorder.mustRecord({ type: "change_model", at: now(), model: changes.model, by, ...(base_url === undefined ? {} : { base_url }) });
@@ -117,6 +143,13 @@ export async function openSession(ground: SessionGround, id: string, needs: (hea
     const tools = workshop.toolbox.recorded();
     if (!sameTools(tools, state.header.tools)) recorder.mustRecord({ type: "change_tools", at: now(), tools });
     return session;
+  });
+}
+
+/** A session that does not come to be must not stay held. */
+async function keepingOrReleasing(lease: Lease, open: () => Promise<Session>): Promise<Session> {
+  try {
+    return await open();
   } catch (error) {
     await lease.release();
     throw error;
@@ -139,12 +172,32 @@ function openDriver(ground: SessionGround, workshop: Workshop, model: Model, lea
     hooks,
     supervisor: ground.supervisor,
     approver: ground.approver,
-    limits: { ...DEFAULT_LIMITS, max_steps: plain["limits.max_steps"]?.value ?? DEFAULT_LIMITS.max_steps },
+    ...limitsOf(plain),
+    price: priceOf(model.id, plain["limits.prices"]?.value, plain["limits.spend_usd"]?.value),
     env_withheld: policy.inherited.withheld,
     speculate: plain.speculation?.value !== "off",
     planContext: () => ({ workspace, env: policy.inherited.env, state: projections(recorder) }),
   };
-  return { session: new Session(ports, lease), recorder, hooks };
+  return { session: new Session(ports, lease), ports, recorder, hooks };
+}
+
+/** Bytes of JSON that a token stands for, on the cautious side, and the part of the window that is kept for the reply. */
+const BYTES_PER_TOKEN = 3;
+const REPLY_SHARE = 0.2;
+
+function limitsOf(plain: PlainLeaves): Pick<TurnPorts, "limits" | "request_bytes" | "timeout_ms"> {
+  const spend_usd = plain["limits.spend_usd"]?.value;
+  const window = plain["limits.context_tokens"]?.value;
+  const timeout = plain["limits.timeout_s"]?.value;
+  return {
+    limits: {
+      ...DEFAULT_LIMITS,
+      max_steps: plain["limits.max_steps"]?.value ?? DEFAULT_LIMITS.max_steps,
+      ...(spend_usd === undefined ? {} : { spend_usd }),
+    },
+    request_bytes: window === undefined ? null : Math.floor(window * (1 - REPLY_SHARE) * BYTES_PER_TOKEN),
+    timeout_ms: timeout === undefined ? null : timeout * 1000,
+  };
 }
 
 /** Hooks run under the same supervisor as tools, so that nothing of them outlives them. */
@@ -171,11 +224,15 @@ function projections(recorder: Recorder): PlanState {
 async function endLeftovers(ground: SessionGround, state: SessionState): Promise<void> {
   if (state.turn.kind !== "running" || state.turn.phase.kind !== "calling") return;
   const processes = state.turn.phase.calls.flatMap((call) =>
-    call.status.kind === "running" ? [{ call: call.call, ...(call.status.process === undefined ? {} : { process: call.status.process }) }] : []);
+    call.status.kind === "running"
+      ? [{ call: call.call, ...(call.status.process === undefined ? {} : { process: call.status.process }) }]
+      : []
+  );
   if (processes.length > 0) await ground.supervisor.endLeftovers(processes);
 }
 
 function sameTools(left: readonly OfferedTool[], right: readonly OfferedTool[]): boolean {
-  const toKey = (tools: readonly OfferedTool[]) => JSON.stringify(tools.map(({ name, digest, read_only, speculation_safe }) => [name, digest, read_only, speculation_safe]));
+  const toKey = (tools: readonly OfferedTool[]) =>
+    JSON.stringify(tools.map(({ name, digest, read_only, speculation_safe }) => [name, digest, read_only, speculation_safe]));
   return toKey(left) === toKey(right);
 }

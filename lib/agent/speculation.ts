@@ -157,7 +157,13 @@ export class Speculator {
         onSpawned: (identity) => void recorder.record({ type: "record_speculation_spawn", at: now(), speculation, ...identity }),
       })
     ).then((run) => {
-      recorder.record({ type: "end_speculation", at: now(), speculation, outcome: run.outcome, duration_ms: Math.round(run.duration_ms * 10) / 10 });
+      recorder.record({
+        type: "end_speculation",
+        at: now(),
+        speculation,
+        outcome: run.outcome,
+        duration_ms: Math.round(run.duration_ms * 10) / 10,
+      });
       return run;
     }).finally(() => {
       this.#running--;
@@ -228,5 +234,6 @@ async function isStale(data: unknown, workspace: string): Promise<boolean> {
 function isFileIdentity(value: unknown): value is FileIdentity {
   if (typeof value !== "object" || value === null) return false;
   const { path, via, size, mtime_ms, inode } = value as Record<string, unknown>;
-  return typeof path === "string" && (via === undefined || typeof via === "string") && typeof size === "number" && typeof mtime_ms === "number" && typeof inode === "number";
+  return typeof path === "string" && (via === undefined || typeof via === "string") && typeof size === "number" &&
+    typeof mtime_ms === "number" && typeof inode === "number";
 }

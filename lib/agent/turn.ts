@@ -9,6 +9,7 @@ import type { Gate } from "../gate/gate.ts";
 import type { Hooks } from "../gate/hooks.ts";
 import type { Approver } from "./approver.ts";
 import type { Feed } from "./feed.ts";
+import type { Price } from "./prices.ts";
 import type { Recorder } from "./recorder.ts";
 import type { Speculator } from "./speculation.ts";
 
@@ -27,6 +28,12 @@ export interface TurnPorts {
   readonly supervisor: Supervisor;
   readonly approver: Approver | null;
   readonly limits: Limits;
+  /** What the model's replies cost, where the endpoint does not say. */
+  readonly price: Price | null;
+  /** What a request may take, in bytes of its messages; null if the model's window is not known. */
+  readonly request_bytes: number | null;
+  /** Wall clock of a turn, if the settings limit it. */
+  readonly timeout_ms: number | null;
   /** Names of variables that children do not get, for the record of a call. */
   readonly env_withheld: readonly string[];
   /** Whether read-only calls may run while the model streams. */

@@ -27,7 +27,9 @@ export async function openWorkshop(options: PolicyOptions): Promise<Workshop> {
   const loaded = await loadManifests(manifestFolders(workspace, paths, env), {
     workspace,
     env: policy.inherited.env,
-    trust: verdict.kind === "trusted" ? verdict : { kind: "untrusted", reason: `${describeReason(verdict)}. Look at its tools, then run orrery trust, or add --trust-workspace` },
+    trust: verdict.kind === "trusted"
+      ? verdict
+      : { kind: "untrusted", reason: `${describeReason(verdict)}. Look at its tools, then run orrery trust, or add --trust-workspace` },
   });
   const builtins = builtinTools().map((tool) => ({ kind: "tool", tool, family: "other" }) as const);
   const toolbox = createToolbox([...loaded.candidates, ...builtins], {

@@ -15,6 +15,8 @@ export interface PlainSettings {
   readonly "limits.spend_usd": number;
   /** Absolute path of a price table. */
   readonly "limits.prices": string;
+  /** The model's window, in tokens: what a request and its reply may take together. */
+  readonly "limits.context_tokens": number;
   readonly "serve.host": string;
   readonly "serve.port": number;
   readonly "serve.token_file": string;

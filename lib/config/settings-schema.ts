@@ -47,6 +47,7 @@ export const SettingsFile = v.object({
     timeout_s: v.optional(amount),
     spend_usd: v.optional(amount),
     prices: v.optional(text("the path of a price table")),
+    context_tokens: v.optional(count),
   }, "must be an object")),
   serve: v.optional(v.object({
     host: v.optional(text("a host name or an address")),
@@ -76,7 +77,7 @@ export type HookGroups = v.InferOutput<typeof HookGroups>;
 /** Known keys of every object in a settings file, by the names that lead to it; `#` stands for an element. */
 export const KNOWN_KEYS: Readonly<Record<string, readonly string[]>> = {
   "": Object.keys(SettingsFile.entries),
-  "limits": ["max_steps", "timeout_s", "spend_usd", "prices"],
+  "limits": ["max_steps", "timeout_s", "spend_usd", "prices", "context_tokens"],
   "serve": ["host", "port", "token_file"],
   "hooks.*.#": Object.keys(HookGroup.entries),
   "hooks.*.#.hooks.#": Object.keys(Hook.entries),

@@ -42,7 +42,9 @@ function nameOf(value: Json): string {
 /** Where parsing fails. Hosts word their messages differently and Bun names no position, so we find it ourselves. */
 function faultOf(text: string, error: Error): string {
   const position = faultPosition(text);
-  const where = position >= text.length ? `the text ends at character ${text.length} before the value is complete` : `at character ${position}`;
+  const where = position >= text.length
+    ? `the text ends at character ${text.length} before the value is complete`
+    : `at character ${position}`;
   return `${where} (${error.message})`;
 }
 

@@ -44,13 +44,19 @@ export type Command =
   | ({ readonly type: "start_call"; readonly at: string } & Omit<EventBody<"call_started">, "name">)
   | ({ readonly type: "record_spawn"; readonly at: string } & EventBody<"call_spawned">)
   | ({ readonly type: "end_call"; readonly at: string; readonly changes?: readonly StateChange[] } & EventBody<"call_ended">)
-  | { readonly type: "start_speculation"; readonly at: string; readonly speculation: string; readonly name: string; readonly input: JsonInput }
+  | {
+    readonly type: "start_speculation";
+    readonly at: string;
+    readonly speculation: string;
+    readonly name: string;
+    readonly input: JsonInput;
+  }
   | ({ readonly type: "record_speculation_spawn"; readonly at: string } & EventBody<"speculation_spawned">)
   | ({ readonly type: "end_speculation"; readonly at: string } & EventBody<"speculation_ended">)
   | ({ readonly type: "discard_speculation"; readonly at: string } & EventBody<"speculation_discarded">)
   | ({ readonly type: "note"; readonly at: string } & EventBody<"notice">)
-  /** A stop hook does not let the turn end: its text goes to the model as a user's message. */
-  | { readonly type: "hold_turn"; readonly at: string; readonly text: string }
+  /** The model is told something within the turn, as a user's message: by a stop hook, or by the repeat guard. */
+  | { readonly type: "interject"; readonly at: string; readonly text: string; readonly source: string }
   | { readonly type: "end_turn"; readonly at: string; readonly reason: TurnEnd; readonly detail?: string }
   /** Ends a turn on purpose: whatever has not started is settled. Running calls must have been ended before. */
   | { readonly type: "cancel"; readonly at: string; readonly reason: TurnEnd; readonly detail?: string }

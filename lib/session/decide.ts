@@ -54,7 +54,10 @@ function toBodies(state: SessionState, command: Command): readonly Body[] | Refu
   }
 }
 
-type TurnCommand = Exclude<Command, { readonly type: "open" | "prompt" | "change_mode" | "change_model" | "change_tools" | "note" | "resume" | "fork" }>;
+type TurnCommand = Exclude<
+  Command,
+  { readonly type: "open" | "prompt" | "change_mode" | "change_model" | "change_tools" | "note" | "resume" | "fork" }
+>;
 
 function withinTurn(state: SessionState, turn: Running, command: TurnCommand): readonly Body[] | Refusal {
   switch (command.type) {
@@ -74,10 +77,10 @@ function withinTurn(state: SessionState, turn: Running, command: TurnCommand): r
       }]);
     case "commit_reply":
       return openAttempt(turn, (attempt) => [{ type: "reply_committed", step: turn.step, attempt, ...copyReply(command.reply) }]);
-    case "hold_turn":
-      return turn.phase.kind === "answered"
-        ? [{ type: "prompted", turn: turn.turn, text: command.text, source: "stop_hook" }]
-        : refuse("not_now", `the turn cannot be held open while it is ${turn.phase.kind}`);
+    case "interject":
+      return turn.phase.kind === "answered" || turn.phase.kind === "ready"
+        ? [{ type: "prompted", turn: turn.turn, text: command.text, source: command.source }]
+        : refuse("not_now", `nothing can be said to the model while the turn is ${turn.phase.kind}`);
     case "end_turn":
       return endTurn(state, turn, command);
     case "cancel":
@@ -118,19 +121,36 @@ function openAttempt(turn: Running, bodies: (attempt: number) => readonly Body[]
 
 function copyReply(reply: Extract<Command, { type: "commit_reply" }>["reply"]) {
   const { text, calls, finish, usage, model, provider_blocks } = reply;
-  return { text, calls: [...calls], finish, usage, model, ...(provider_blocks === undefined ? {} : { provider_blocks: [...provider_blocks] }) };
+  return {
+    text,
+    calls: [...calls],
+    finish,
+    usage,
+    model,
+    ...(provider_blocks === undefined ? {} : { provider_blocks: [...provider_blocks] }),
+  };
 }
 
 function endTurn(state: SessionState, turn: Running, command: Extract<Command, { type: "end_turn" }>): readonly Body[] | Refusal {
   if (openCalls(turn).length > 0) return refuse("not_now", "the turn has open calls");
-  return [...discardOpen(state, "not_asked"), { type: "turn_ended", turn: turn.turn, reason: command.reason, ...optional("detail", command.detail) }];
+  return [...discardOpen(state, "not_asked"), {
+    type: "turn_ended",
+    turn: turn.turn,
+    reason: command.reason,
+    ...optional("detail", command.detail),
+  }];
 }
 
 function cancel(state: SessionState, turn: Running, command: Extract<Command, { type: "cancel" }>): readonly Body[] | Refusal {
   const open = openCalls(turn);
   if (open.some((call) => call.status.kind === "running")) return refuse("not_now", "a call is still running");
   const ends = open.map((call) => notStarted(call.call, "cancelled", "This call was not run: the turn was cancelled."));
-  return [...ends, ...discardOpen(state, "cancelled"), { type: "turn_ended", turn: turn.turn, reason: command.reason, ...optional("detail", command.detail) }];
+  return [...ends, ...discardOpen(state, "cancelled"), {
+    type: "turn_ended",
+    turn: turn.turn,
+    reason: command.reason,
+    ...optional("detail", command.detail),
+  }];
 }
 
 function startSpeculation(step: number, attempt: number, command: Extract<Command, { type: "start_speculation" }>): Body {
@@ -150,7 +170,9 @@ function onSpeculation(state: SessionState, command: SpeculationCommand): readon
     }
     case "end_speculation": {
       const { speculation, outcome, duration_ms } = command;
-      return open.ended_at === null ? [{ type: "speculation_ended", speculation, outcome, duration_ms }] : refuse("settled", `${speculation} has already ended`);
+      return open.ended_at === null
+        ? [{ type: "speculation_ended", speculation, outcome, duration_ms }]
+        : refuse("settled", `${speculation} has already ended`);
     }
     case "discard_speculation":
       return [{ type: "speculation_discarded", speculation: command.speculation, reason: command.reason }];
@@ -226,7 +248,9 @@ function fork(state: SessionState, from: string): readonly Body[] {
   const open = state.turn.kind === "running" ? openCalls(state.turn) : [];
   return [
     { type: "session_forked", from, from_seq: state.seq },
-    ...open.map((call) => notStarted(call.call, "forked", "This call was not run here: the session was forked before its result was known.")),
+    ...open.map((call) =>
+      notStarted(call.call, "forked", "This call was not run here: the session was forked before its result was known.")
+    ),
     ...discardOpen(state, "cancelled"),
   ];
 }
@@ -239,8 +263,13 @@ function interruptedAttempt(turn: Running, attempt: number): Body {
 function unknownEnd(call: CallState, at: string): Body {
   const running = call.status.kind === "running" ? call.status : null;
   const elapsed = running === null ? 0 : Math.max(0, Date.parse(at) - Date.parse(running.since));
-  const process = running?.process === undefined ? "whether its process had started is not recorded" : `its process was ${running.process.pid}`;
-  const text = `The outcome of this call is unknown: the runtime ended while "${call.name}" was running (started ${running?.since ?? "earlier"}, ${process}). ` +
+  const process = running?.process === undefined
+    ? "whether its process had started is not recorded"
+    : `its process was ${running.process.pid}`;
+  const text =
+    `The outcome of this call is unknown: the runtime ended while "${call.name}" was running (started ${
+      running?.since ?? "earlier"
+    }, ${process}). ` +
     "It may have done all, part or none of its work, and it was not run again. Check before repeating it.";
   return end(call.call, { kind: "unknown", cause: "runtime_died" }, { is_error: true, text }, elapsed);
 }

@@ -210,10 +210,14 @@ export function parseEvent(value: unknown): StoredEvent {
     return { v: version, session, seq, at, type, foreign: head.output };
   }
   if (head.output.v > EVENT_VERSION) {
-    throw new EventFormatError(`Cannot read event ${head.output.seq} (${type}) as its version ${head.output.v} is newer than ${EVENT_VERSION}`);
+    throw new EventFormatError(
+      `Cannot read event ${head.output.seq} (${type}) as its version ${head.output.v} is newer than ${EVENT_VERSION}`,
+    );
   }
   const body = v.safeParse(bodies[type as EventType], value);
-  if (!body.success) throw new EventFormatError(`Cannot read event ${head.output.seq} (${type}) as its body is wrong: ${firstIssue(body.issues)}`);
+  if (!body.success) {
+    throw new EventFormatError(`Cannot read event ${head.output.seq} (${type}) as its body is wrong: ${firstIssue(body.issues)}`);
+  }
   return value as SessionEvent;
 }
 

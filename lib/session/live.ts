@@ -2,7 +2,13 @@
 export type LiveEvent =
   | { readonly type: "text_delta"; readonly session: string; readonly step: number; readonly attempt: number; readonly text: string }
   | { readonly type: "reasoning_delta"; readonly session: string; readonly step: number; readonly attempt: number; readonly text: string }
-  | { readonly type: "call_output"; readonly session: string; readonly call: string; readonly stream: "stdout" | "stderr"; readonly text: string }
+  | {
+    readonly type: "call_output";
+    readonly session: string;
+    readonly call: string;
+    readonly stream: "stdout" | "stderr";
+    readonly text: string;
+  }
   | {
     readonly type: "status";
     readonly session: string;

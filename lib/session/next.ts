@@ -7,9 +7,12 @@
  */
 import type { CallState, SessionState } from "./state.ts";
 import type { TurnEnd } from "./outcome.ts";
+import { findRepetition, GUARD_SOURCE } from "./repeat.ts";
 
 export type Effect =
   | { readonly kind: "begin_step" }
+  /** Tell the model something before the next step. */
+  | { readonly kind: "interject"; readonly text: string; readonly source: string }
   /** Ask the model; wait `wait_ms` first (a failed attempt before it asked for that). */
   | { readonly kind: "ask_model"; readonly step: number; readonly attempt: number; readonly wait_ms: number }
   | { readonly kind: "authorize"; readonly call: CallState }
@@ -22,6 +25,8 @@ export type Effect =
 export interface Limits {
   readonly max_steps: number;
   readonly parallel_reads: number;
+  /** What the session may cost in all, in US dollars. */
+  readonly spend_usd?: number;
 }
 
 export const DEFAULT_LIMITS: Limits = { max_steps: 200, parallel_reads: 8 };
@@ -32,7 +37,7 @@ export function next(state: SessionState, limits: Limits = DEFAULT_LIMITS): read
   const { phase, step } = state.turn;
   switch (phase.kind) {
     case "ready":
-      return [step < limits.max_steps ? { kind: "begin_step" } : stepCap(limits)];
+      return [beforeStep(state, step, limits)];
     case "asking":
       return [askModel(step, phase.attempt, phase.status)];
     case "calling":
@@ -42,8 +47,29 @@ export function next(state: SessionState, limits: Limits = DEFAULT_LIMITS): read
   }
 }
 
-function stepCap(limits: Limits): Effect {
-  return { kind: "end_turn", reason: "stopped", detail: `step cap of ${limits.max_steps} reached` };
+/** Whether the turn may go on, and with what. */
+function beforeStep(state: SessionState, step: number, limits: Limits): Effect {
+  if (step >= limits.max_steps) return stop(`step cap of ${limits.max_steps} reached`);
+  const spent = state.usage.cost_usd;
+  if (limits.spend_usd !== undefined && step > 0 && spent === undefined) {
+    return stop(`the spend limit of ${limits.spend_usd} USD cannot be checked: the endpoint reports no cost`);
+  }
+  if (limits.spend_usd !== undefined && (spent ?? 0) >= limits.spend_usd) {
+    return stop(`spend limit of ${limits.spend_usd} USD reached: the session has cost ${(spent ?? 0).toFixed(4)} USD`);
+  }
+  const repetition = findRepetition(state);
+  switch (repetition.kind) {
+    case "none":
+      return { kind: "begin_step" };
+    case "hint":
+      return { kind: "interject", text: repetition.text, source: GUARD_SOURCE };
+    case "stop":
+      return stop(repetition.detail);
+  }
+}
+
+function stop(detail: string): Effect {
+  return { kind: "end_turn", reason: "stopped", detail };
 }
 
 type Asking = Extract<Extract<SessionState["turn"], { kind: "running" }>["phase"], { kind: "asking" }>;

@@ -8,8 +8,18 @@
  */
 import { append, type AppendList, emptyList, toArray } from "./append-list.ts";
 import { parseArguments } from "./arguments.ts";
-import { type EventBody, type EventOf, isKnown, type OfferedTool, type RequestedCall, type SessionEvent, type StoredEvent, type TaskRecord } from "./event.ts";
+import {
+  type EventBody,
+  type EventOf,
+  isKnown,
+  type OfferedTool,
+  type RequestedCall,
+  type SessionEvent,
+  type StoredEvent,
+  type TaskRecord,
+} from "./event.ts";
 import { canonicalValue, type JsonInput, type JsonObject } from "./json.ts";
+import { MOST_SHORTENED } from "./shorten.ts";
 import { addUsage, type CallResult, type Mode, type Outcome, type TurnEnd, type Usage } from "./outcome.ts";
 
 export interface SessionState {
@@ -27,6 +37,8 @@ export interface SessionState {
   readonly usage: Usage;
   readonly counts: Counts;
   readonly speculation: SpeculationState;
+  /** How far old parts of the conversation must be shortened, learnt from answers that it was too long. */
+  readonly shortening: number;
 }
 
 /** Early runs of the open step, and what they were worth so far. */
@@ -118,8 +130,14 @@ export type CallStatus =
 
 /** One closed part of the conversation. */
 export type Entry =
-  | { readonly kind: "prompt"; readonly turn: number; readonly text: string }
-  | { readonly kind: "reply"; readonly turn: number; readonly step: number; readonly reply: RecordedReply; readonly calls: readonly CallState[] };
+  | { readonly kind: "prompt"; readonly turn: number; readonly text: string; readonly source: string }
+  | {
+    readonly kind: "reply";
+    readonly turn: number;
+    readonly step: number;
+    readonly reply: RecordedReply;
+    readonly calls: readonly CallState[];
+  };
 
 export interface RecordedReply {
   readonly text: string;
@@ -139,6 +157,7 @@ export const initialState: SessionState = {
   usage: { input_tokens: 0, output_tokens: 0 },
   counts: { turns: 0, steps: 0, calls: 0 },
   speculation: { open: [], saved_ms: 0, wasted: 0 },
+  shortening: 0,
 };
 
 /** The state after one more event. */
@@ -176,7 +195,7 @@ function apply(state: SessionState, event: SessionEvent): SessionState {
     case "attempt_started":
       return asking(state, event.attempt, { kind: "open" });
     case "attempt_failed":
-      return asking(state, event.attempt, { kind: "failed", error: event.error, retry_in_ms: event.retry_in_ms });
+      return asking(learnLength(state, event), event.attempt, { kind: "failed", error: event.error, retry_in_ms: event.retry_in_ms });
     case "reply_committed":
       return commitReply(state, event);
     case "call_allowed":
@@ -188,8 +207,12 @@ function apply(state: SessionState, event: SessionEvent): SessionState {
     case "call_started":
       return startCall(state, event);
     case "call_spawned":
-      return changeCall(state, event.call, (status) =>
-        status.kind === "running" ? { ...status, process: { pid: event.pid, pgid: event.pgid, start_time: event.start_time } } : status);
+      return changeCall(
+        state,
+        event.call,
+        (status) =>
+          status.kind === "running" ? { ...status, process: { pid: event.pid, pgid: event.pgid, start_time: event.start_time } } : status,
+      );
     case "call_ended":
       return endCall(state, event);
     case "task_changed":
@@ -235,17 +258,17 @@ function startTurn(state: SessionState, event: EventOf<"prompted">): SessionStat
   if (closed.turn.kind === "running" && closed.turn.turn === event.turn) return holdTurn(closed, closed.turn, event);
   return {
     ...closed,
-    history: append(closed.history, { kind: "prompt", turn: event.turn, text: event.text }),
+    history: append(closed.history, { kind: "prompt", turn: event.turn, text: event.text, source: event.source }),
     turn: { kind: "running", turn: event.turn, step: 0, phase: { kind: "ready" } },
     counts: { ...closed.counts, turns: closed.counts.turns + 1 },
   };
 }
 
-/** The same turn again: a stop hook held it open. */
+/** The same turn again: a stop hook held it open, or the model is told something on the way. */
 function holdTurn(state: SessionState, turn: Extract<TurnState, { kind: "running" }>, event: EventOf<"prompted">): SessionState {
   return {
     ...state,
-    history: append(state.history, { kind: "prompt", turn: event.turn, text: event.text }),
+    history: append(state.history, { kind: "prompt", turn: event.turn, text: event.text, source: event.source }),
     turn: { ...turn, phase: { kind: "ready" } },
   };
 }
@@ -257,6 +280,11 @@ function startStep(state: SessionState, event: EventOf<"step_started">): Session
     turn: { kind: "running", turn: event.turn, step: event.step, phase: { kind: "asking", attempt: 0, status: { kind: "none" } } },
     counts: { ...closed.counts, steps: closed.counts.steps + 1 },
   };
+}
+
+function learnLength(state: SessionState, event: EventOf<"attempt_failed">): SessionState {
+  if (event.error.kind !== "context_overflow") return state;
+  return { ...state, shortening: Math.min(state.shortening + 1, MOST_SHORTENED) };
 }
 
 function asking(state: SessionState, attempt: number, status: AttemptStatus): SessionState {
@@ -299,26 +327,34 @@ function toCall(requested: RequestedCall, tools: readonly OfferedTool[]): CallSt
 function askForCall(state: SessionState, event: EventOf<"approval_requested">): SessionState {
   const { reason, input_digest, input, input_text } = event;
   return changeCall(state, event.call, (_status, call) => {
-    const asked = input === undefined ? parseArguments(call.arguments) : { kind: "input" as const, input: recordedInput({ input, input_text }) };
+    const asked = input === undefined
+      ? parseArguments(call.arguments)
+      : { kind: "input" as const, input: recordedInput({ input, input_text }) };
     return { kind: "asking", reason, input_digest, input: asked.kind === "input" ? asked.input : { value: {}, text: "{}" } };
   });
 }
 
 /** A recorded input, with the digits of its numbers. */
-function recordedInput({ input, input_text }: { readonly input: Readonly<Record<string, unknown>>; readonly input_text?: string | undefined }): JsonInput {
+function recordedInput(
+  { input, input_text }: { readonly input: Readonly<Record<string, unknown>>; readonly input_text?: string | undefined },
+): JsonInput {
   const value = input as JsonObject;
   return { value, text: input_text ?? canonicalValue(value) };
 }
 
 function startCall(state: SessionState, event: EventOf<"call_started">): SessionState {
-  return changeCall(state, event.call, (status) =>
-    status.kind === "allowed" ? { kind: "running", input: status.input, worker: event.worker, since: event.at } : status);
+  return changeCall(
+    state,
+    event.call,
+    (status) => status.kind === "allowed" ? { kind: "running", input: status.input, worker: event.worker, since: event.at } : status,
+  );
 }
 
 function changeCall(state: SessionState, call: string, change: (status: CallStatus, call: CallState) => CallStatus): SessionState {
   if (state.turn.kind !== "running" || state.turn.phase.kind !== "calling") return state;
   const calls = state.turn.phase.calls.map((each) =>
-    each.call === call && each.status.kind !== "ended" ? { ...each, status: change(each.status, each) } : each);
+    each.call === call && each.status.kind !== "ended" ? { ...each, status: change(each.status, each) } : each
+  );
   return { ...state, turn: { ...state.turn, phase: { ...state.turn.phase, calls } } };
 }
 
@@ -374,7 +410,10 @@ function changeSpeculation(
   const { speculation } = event;
   switch (event.type) {
     case "speculation_started":
-      return { ...state, open: [...state.open, { speculation, name: event.name, started_at: event.at, ended_at: null, committed_at: null }] };
+      return {
+        ...state,
+        open: [...state.open, { speculation, name: event.name, started_at: event.at, ended_at: null, committed_at: null }],
+      };
     case "speculation_ended":
       return { ...state, open: state.open.map((each) => each.speculation === speculation ? { ...each, ended_at: event.at } : each) };
     case "speculation_discarded": {
@@ -391,7 +430,9 @@ function commitSpeculations(state: SpeculationState, at: string): SpeculationSta
 function adoptSpeculation(state: SpeculationState, speculation: string): SpeculationState {
   const adopted = state.open.find((each) => each.speculation === speculation);
   if (adopted === undefined) return state;
-  const [start, end, commit] = [adopted.started_at, adopted.ended_at, adopted.committed_at].map((at) => at === null ? Infinity : Date.parse(at));
+  const [start, end, commit] = [adopted.started_at, adopted.ended_at, adopted.committed_at].map((at) =>
+    at === null ? Infinity : Date.parse(at)
+  );
   const saved = Math.max(0, Math.min(end ?? Infinity, commit ?? Infinity) - (start ?? 0));
   return { ...state, open: state.open.filter((each) => each !== adopted), saved_ms: state.saved_ms + (Number.isFinite(saved) ? saved : 0) };
 }

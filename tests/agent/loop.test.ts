@@ -84,7 +84,10 @@ describe("a turn", () => {
   test("runs a call that is not read-only alone and in its place", async () => {
     await workspace.tool("look", "cat log 2>/dev/null; true", "read_only = true");
     await workspace.tool("add", 'sleep 0.1; printf "%s" "$STELLA_INPUT_LETTER" >> log; cat log');
-    const { session } = await play([{ calls: [call("add", { letter: "a" }), call("look"), call("add", { letter: "b" }), call("look")] }, DONE]);
+    const { session } = await play([
+      { calls: [call("add", { letter: "a" }), call("look"), call("add", { letter: "b" }), call("look")] },
+      DONE,
+    ]);
     expect(resultsOf(session)).toEqual(["a", "a", "ab", "ab"]);
   });
 
@@ -126,7 +129,12 @@ describe("a turn", () => {
   test("runs a call that a person allowed, and not one that was refused", async () => {
     await workspace.tool("danger", 'touch "$STELLA_INPUT_FILE"', 'approval = "always"');
     const { result, session } = await play([{ calls: [call("danger", { file: "yes" }), call("danger", { file: "no" })] }, DONE], {
-      approver: (question) => Promise.resolve(question.input.value["file"] === "yes" ? { decision: "allow", by: "test" } : { decision: "deny", by: "test", reason: "not that one" }),
+      approver: (question) =>
+        Promise.resolve(
+          question.input.value["file"] === "yes"
+            ? { decision: "allow", by: "test" }
+            : { decision: "deny", by: "test", reason: "not that one" },
+        ),
     });
     expect(result.unanswered).toBe(false);
     expect([existsSync(join(workspace.path, "yes")), existsSync(join(workspace.path, "no"))]).toEqual([true, false]);
@@ -249,5 +257,35 @@ describe("a session", () => {
     const refused = await session.prompt("two", { source: "test" }).then(() => null, (reason: Error) => reason);
     expect(refused?.name).toBe("SessionRefusal");
     expect(await turn).toMatchObject({ reason: "completed" });
+  });
+});
+
+describe("a model that says the request is too long", () => {
+  test("is asked again with a shorter one, and the session goes on", async () => {
+    await workspace.tool("long", "yes line | head -c 60000");
+    const overflow = { error: { kind: "context_overflow", message: "too long" } };
+    const agent = open(await workspace.script({ calls: [call("long")] }, { attempts: [overflow, overflow, { text: "fits now" }] }));
+    const session = await agent.create();
+    expect(await session.prompt("go", { source: "test" })).toMatchObject({ reason: "completed", text: "fits now" });
+    expect(session.state().shortening).toBe(2);
+    // The log keeps what the model is not shown any more.
+    const end = (await eventsOf(agent, session.id)).find((event) => event.type === "call_ended");
+    expect(end?.type === "call_ended" ? end.result.text.length : 0).toBe(60_000);
+  });
+
+  test("fails when nothing is left to shorten", async () => {
+    const overflow = { error: { kind: "context_overflow", message: "too long" } };
+    const { result } = await play([{ attempts: [overflow, overflow, overflow, overflow, overflow] }]);
+    expect(result).toMatchObject({ reason: "failed", error: { kind: "context_overflow" } });
+  });
+});
+
+describe("a model that repeats itself", () => {
+  test("is told once and then stopped on purpose", async () => {
+    await workspace.tool("noop", "echo noop");
+    const { result, session } = await play(Array.from({ length: 10 }, () => ({ calls: [call("noop")] })));
+    expect(result).toMatchObject({ reason: "stopped", steps: 4 });
+    expect(result.detail).toContain("noop");
+    expect(session.messages().filter((message) => message.role === "user")).toHaveLength(2);
   });
 });

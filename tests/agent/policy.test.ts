@@ -7,7 +7,9 @@ import { type Agent, openAgent } from "../../lib/agent/agent.ts";
 import type { AgentOptions } from "../../lib/agent/options.ts";
 import type { Session } from "../../lib/agent/session.ts";
 import { isKnown, type SessionEvent } from "../../lib/session/event.ts";
+import { parseScript } from "../../lib/model/script.ts";
 import { isAlive } from "../fixtures/alive.ts";
+import { startScriptEndpoint } from "../fixtures/endpoint.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
 
 let workspace: TestWorkspace;
@@ -39,7 +41,9 @@ async function play(replies: readonly object[], options: Partial<AgentOptions> =
   agents.push(agent);
   const session = await agent.create();
   const result = await session.prompt("go", { source: "test" });
-  const events = (await agent.events(session.id)).flatMap((row): readonly SessionEvent[] => row.kind === "event" && isKnown(row.event) ? [row.event] : []);
+  const events = (await agent.events(session.id)).flatMap((row): readonly SessionEvent[] =>
+    row.kind === "event" && isKnown(row.event) ? [row.event] : []
+  );
   return { agent, session, result, events };
 }
 
@@ -56,7 +60,14 @@ describe("a PreToolUse hook", () => {
     await workspace.tool("look", "touch canary", "read_only = true\nspeculation_safe = true");
     const { session, result } = await play([
       { stream: [{ call: { index: 0, id: "a", name: "look", arguments: {} } }, { wait_ms: 200, text: "…" }] },
-      { calls: [call("mark"), call("bash", { command: "touch canary" }), call("write_file", { path: "canary", content: "x" }), call("read_file", { path: "x" })] },
+      {
+        calls: [
+          call("mark"),
+          call("bash", { command: "touch canary" }),
+          call("write_file", { path: "canary", content: "x" }),
+          call("read_file", { path: "x" }),
+        ],
+      },
       DONE,
     ]);
     expect(there("canary")).toBe(false);
@@ -67,10 +78,15 @@ describe("a PreToolUse hook", () => {
   test("covers a tool by a pattern, and a covered tool never runs early", async () => {
     await userSettings({ hooks: { PreToolUse: hook("cat >> asked; exit 0", { matcher: "lo*" }) } });
     await workspace.tool("look", "echo seen", "read_only = true\nspeculation_safe = true");
-    const { session, events } = await play([{ stream: [{ call: { index: 0, id: "a", name: "look", arguments: { n: 1.5 } } }, { wait_ms: 200, text: "…" }] }, DONE]);
+    const { session, events } = await play([{
+      stream: [{ call: { index: 0, id: "a", name: "look", arguments: { n: 1.5 } } }, { wait_ms: 200, text: "…" }],
+    }, DONE]);
     expect(events.some((event) => event.type === "speculation_started")).toBe(false);
     expect(resultsOf(session)).toEqual(["seen\n"]);
-    expect(JSON.parse(readFileSync(join(workspace.path, "asked"), "utf8"))).toMatchObject({ event: "PreToolUse", tool: { name: "look", input: { n: 1.5 }, read_only: true } });
+    expect(JSON.parse(readFileSync(join(workspace.path, "asked"), "utf8"))).toMatchObject({
+      event: "PreToolUse",
+      tool: { name: "look", input: { n: 1.5 }, read_only: true },
+    });
   });
 
   test("can change the input; what was recorded as allowed is what runs", async () => {
@@ -97,7 +113,9 @@ describe("a PreToolUse hook", () => {
   });
 
   test("case 49: that does not answer in time is a no, and is gone", async () => {
-    await userSettings({ hooks: { PreToolUse: [{ hooks: [{ type: "command", command: "echo $$ > hook-pid; sleep 30; exit 1", timeoutMs: 500 }] }] } });
+    await userSettings({
+      hooks: { PreToolUse: [{ hooks: [{ type: "command", command: "echo $$ > hook-pid; sleep 30; exit 1", timeoutMs: 500 }] }] },
+    });
     await workspace.tool("mark", "touch canary");
     const { session } = await play([{ calls: [call("mark")] }, DONE]);
     expect(resultsOf(session)[0]).toContain("500");
@@ -113,8 +131,13 @@ describe("a PreToolUse hook", () => {
   });
 
   test("of an untrusted project does not run, and what it guards is refused", async () => {
-    await workspace.write(".orrery/settings.json", JSON.stringify({ hooks: { PreToolUse: hook("touch hooked; exit 0", { matcher: "bash" }) } }));
-    const { session } = await play([{ calls: [call("bash", { command: "touch canary" }), call("get_environment")] }, DONE], { trustWorkspace: false });
+    await workspace.write(
+      ".orrery/settings.json",
+      JSON.stringify({ hooks: { PreToolUse: hook("touch hooked; exit 0", { matcher: "bash" }) } }),
+    );
+    const { session } = await play([{ calls: [call("bash", { command: "touch canary" }), call("get_environment")] }, DONE], {
+      trustWorkspace: false,
+    });
     expect([there("hooked"), there("canary")]).toEqual([false, false]);
     expect(resultsOf(session)[0]).toContain("may not run here");
   });
@@ -139,7 +162,8 @@ describe("the other hooks", () => {
     await userSettings({ hooks: { Stop: hook(`echo '{"action":"deny","reason":"run the tests"}'`) } });
     const { session, result } = await play([{ text: "one" }, { text: "two" }, { text: "three" }, { text: "four" }, { text: "five" }]);
     expect(result).toMatchObject({ reason: "completed", text: "four", steps: 4 });
-    expect(session.messages().filter((message) => message.role === "user").map((message) => message.text.includes("run the tests"))).toEqual([false, true, true, true]);
+    expect(session.messages().filter((message) => message.role === "user").map((message) => message.text.includes("run the tests")))
+      .toEqual([false, true, true, true]);
     expect(session.state().counts.turns).toBe(1);
   });
 });
@@ -165,7 +189,9 @@ describe("switches", () => {
 describe("modes", () => {
   test("plan lets only what is read-only and never asks run", async () => {
     await workspace.write("a.txt", "alpha\n");
-    const { session } = await play([{ calls: [call("read_file", { path: "a.txt" }), call("bash", { command: "touch canary" })] }, DONE], { mode: "plan" });
+    const { session } = await play([{ calls: [call("read_file", { path: "a.txt" }), call("bash", { command: "touch canary" })] }, DONE], {
+      mode: "plan",
+    });
     expect([resultsOf(session)[0]?.includes("alpha"), there("canary")]).toEqual([true, false]);
     expect(resultsOf(session)[1]).toContain("mode plan");
   });
@@ -176,5 +202,35 @@ describe("modes", () => {
     await workspace.tool("other", "touch two", 'approval = "always"');
     const { result } = await play([{ calls: [call("danger"), call("other")] }, DONE]);
     expect([there("one"), there("two"), result.unanswered]).toEqual([true, false, true]);
+  });
+});
+
+describe("limits", () => {
+  test("a spend limit without a price is a fault, and one with a price stops the turn between steps", async () => {
+    await workspace.tool("mark", "echo ok");
+    await userSettings({ limits: { spend_usd: 0.001 } });
+    const failure = await play([DONE]).then(() => null, (error: Error) => error);
+    expect([failure?.name, failure?.message.includes("limits.prices")]).toEqual(["ConfigError", true]);
+    const model = await workspace.script({ calls: [call("mark")], usage: { input_tokens: 1000, output_tokens: 1000 } }, DONE);
+    await writeFile(join(workspace.home, "config/prices.json"), JSON.stringify({ [model]: { input: 1, output: 10 } }));
+    await userSettings({ limits: { spend_usd: 0.001, prices: "prices.json" } });
+    const { result } = await play([], { model });
+    expect(result).toMatchObject({ reason: "stopped", steps: 1, usage: { cost_usd: 0.011 } });
+  });
+
+  test("a known window keeps requests within it", async () => {
+    await workspace.tool("long", "yes line | head -c 60000");
+    await userSettings({ limits: { context_tokens: 10_000 } });
+    const replies = [{ calls: [call("long")] }, DONE];
+    const endpoint = await startScriptEndpoint(parseScript(JSON.stringify({ replies })));
+    try {
+      const { session } = await play([], { model: "local/test", baseUrl: endpoint.url });
+      const sizes = endpoint.requests.map((request) => JSON.stringify(request.body).length);
+      expect(sizes).toHaveLength(2);
+      expect(Math.max(...sizes)).toBeLessThan(30_000);
+      expect(resultsOf(session)[0]?.length).toBe(60_000);
+    } finally {
+      await endpoint.close();
+    }
   });
 });

@@ -14,7 +14,11 @@ let agents: Agent[];
 beforeEach(async () => {
   workspace = await createWorkspace();
   agents = [];
-  await workspace.tool("look", 'echo run >> "runs-$STELLA_INPUT_N"; sleep "${STELLA_INPUT_S:-0}"; echo "seen $STELLA_INPUT_N"', "read_only = true\nspeculation_safe = true");
+  await workspace.tool(
+    "look",
+    'echo run >> "runs-$STELLA_INPUT_N"; sleep "${STELLA_INPUT_S:-0}"; echo "seen $STELLA_INPUT_N"',
+    "read_only = true\nspeculation_safe = true",
+  );
   await workspace.tool("peek", 'echo run >> peeked; echo "peeked"', "read_only = true");
   await workspace.tool("add", 'printf "%s\\n" "$STELLA_INPUT_N" >> added; echo "added $STELLA_INPUT_N"');
 });
@@ -34,7 +38,9 @@ async function open(replies: readonly object[], options: Partial<AgentOptions> =
 async function play(replies: readonly object[], options: Partial<AgentOptions> = {}) {
   const { agent, session } = await open(replies, options);
   const result = await session.prompt("go", { source: "test" });
-  const events = (await agent.events(session.id)).flatMap((row): readonly SessionEvent[] => row.kind === "event" && isKnown(row.event) ? [row.event] : []);
+  const events = (await agent.events(session.id)).flatMap((row): readonly SessionEvent[] =>
+    row.kind === "event" && isKnown(row.event) ? [row.event] : []
+  );
   return { session, result, events };
 }
 
@@ -61,14 +67,23 @@ describe("speculation", () => {
     expect(order.indexOf("speculation_ended")).toBeLessThan(order.indexOf("reply_committed"));
     expect(order).not.toContain("call_spawned");
     const end = events.find((event) => event.type === "call_ended");
-    expect(end).toMatchObject({ outcome: { kind: "exited", code: 0 }, result: { text: "seen 1\n" }, speculation: expect.stringMatching(/^spec_/) });
+    expect(end).toMatchObject({
+      outcome: { kind: "exited", code: 0 },
+      result: { text: "seen 1\n" },
+      speculation: expect.stringMatching(/^spec_/),
+    });
     expect(session.state().speculation).toMatchObject({ open: [], wasted: 0 });
     expect(session.state().speculation.saved_ms).toBeGreaterThan(0);
     expect(result.reason).toBe("completed");
   });
 
   test("starts nothing early that is not safe to repeat, or that comes after a call that is not read-only", async () => {
-    const reply = { stream: [arrive(0, "peek", {}), arrive(1, "look", { n: 1 }), arrive(2, "add", { n: 1 }), arrive(3, "look", { n: 2 }), { wait_ms: 300, text: "…" }] };
+    const reply = {
+      stream: [arrive(0, "peek", {}), arrive(1, "look", { n: 1 }), arrive(2, "add", { n: 1 }), arrive(3, "look", { n: 2 }), {
+        wait_ms: 300,
+        text: "…",
+      }],
+    };
     const { events } = await play([reply, DONE]);
     expect(events.flatMap((event) => event.type === "speculation_started" ? [event.input] : [])).toEqual([{ n: 1 }]);
     expect([runsOf("runs-1"), runsOf("runs-2"), runsOf("peeked"), runsOf("added")]).toEqual([1, 1, 1, 1]);
@@ -144,7 +159,10 @@ describe("speculation", () => {
     await workspace.write("f.txt", "old\n");
     const write = { call: { index: 0, id: "w", name: "write_file" } };
     const { session } = await play([{ calls: [{ name: "read_file", arguments: { path: "f.txt" } }] }, {
-      stream: [write, arrive(1, "read_file", { path: "f.txt" }), { wait_ms: 200, call: { index: 0, arguments: '{"path":"f.txt","content":"new\\n"}' } }],
+      stream: [write, arrive(1, "read_file", { path: "f.txt" }), {
+        wait_ms: 200,
+        call: { index: 0, arguments: '{"path":"f.txt","content":"new\\n"}' },
+      }],
     }, DONE]);
     const texts = session.messages().flatMap((message) => message.role === "tool" ? [message.text] : []);
     expect(texts[2]).toContain("new");

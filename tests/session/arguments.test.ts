@@ -5,11 +5,29 @@ import { canonicalText, canonicalValue, type Json } from "../../lib/session/json
 
 describe("parseArguments()", () => {
   test("takes blank text and null as an empty object", () => {
-    for (const text of ["", "  ", "\n\t", "null", " null "]) expect(parseArguments(text)).toEqual({ kind: "input", input: { value: {}, text: "{}" } });
+    for (const text of ["", "  ", "\n\t", "null", " null "]) {
+      expect(parseArguments(text)).toEqual({ kind: "input", input: { value: {}, text: "{}" } });
+    }
   });
 
   test("refuses whatever is not one JSON object, and never runs it as an empty one", () => {
-    for (const text of ["{", '{"a":1,}', "file_path=foo", "[]", '"x"', "7", "true", '{"a":"b', "{}{}", '{"a":1} trailing', "{'a':1}", '{"a":01}', "{}\u0000"]) {
+    for (
+      const text of [
+        "{",
+        '{"a":1,}',
+        "file_path=foo",
+        "[]",
+        '"x"',
+        "7",
+        "true",
+        '{"a":"b',
+        "{}{}",
+        '{"a":1} trailing',
+        "{'a':1}",
+        '{"a":01}',
+        "{}\u0000",
+      ]
+    ) {
       expect([text, parseArguments(text).kind]).toEqual([text, "malformed"]);
     }
   });
@@ -81,7 +99,10 @@ describe("faultPosition()", () => {
 
 /** Whether some ending makes the text valid: what is open is closed, what is begun is finished. */
 function mayGoOn(text: string): boolean {
-  const closers = [...text.replace(/"(?:[^"\\]|\\.)*"/g, "")].reduce((open: string, each) => each === "{" ? `}${open}` : each === "[" ? `]${open}` : /[\]}]/.test(each) ? open.slice(1) : open, "");
+  const closers = [...text.replace(/"(?:[^"\\]|\\.)*"/g, "")].reduce(
+    (open: string, each) => each === "{" ? `}${open}` : each === "[" ? `]${open}` : /[\]}]/.test(each) ? open.slice(1) : open,
+    "",
+  );
   return ["", "0", ":0", '"":0'].some((middle) => {
     try {
       JSON.parse(text + middle + closers);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { decide } from "../../lib/session/decide.ts";
-import { after, allow, AT, callId, end, given, OPEN, PROMPT, reply, start, STEP } from "./specification.ts";
+import { after, allow, AT, callId, end, given, OPEN, PROMPT, reply, SESSION, start, STEP } from "./specification.ts";
 
 describe("decide() on turns", () => {
   test("opens a session once", () => {
@@ -38,7 +38,10 @@ describe("decide() on turns", () => {
   test("lets a failed attempt be followed by another of the same step", () => {
     const failed = { type: "fail_attempt", at: AT, error: { kind: "transport", message: "reset" }, retry_in_ms: 250 } as const;
     const { events } = after(OPEN, PROMPT, ...STEP, failed, { type: "begin_attempt", at: AT });
-    expect(events.filter((event) => event.type === "attempt_started").map((event) => [event.step, event.attempt])).toEqual([[1, 1], [1, 2]]);
+    expect(events.filter((event) => event.type === "attempt_started").map((event) => [event.step, event.attempt])).toEqual([[1, 1], [
+      1,
+      2,
+    ]]);
   });
 });
 
@@ -58,7 +61,11 @@ describe("decide() on calls", () => {
   test("denies a call with an end that says it was not started", () => {
     const { events } = after(...asked, { type: "deny_call", at: AT, call: callId(1), by: "mode", reason: "plan mode" });
     const last = events[events.length - 1];
-    expect(last).toMatchObject({ type: "call_ended", outcome: { kind: "not_started", reason: "denied" }, result: { is_error: true, text: "plan mode" } });
+    expect(last).toMatchObject({
+      type: "call_ended",
+      outcome: { kind: "not_started", reason: "denied" },
+      result: { is_error: true, text: "plan mode" },
+    });
   });
 
   test("refuses a call that the step did not ask for", () => {
@@ -66,7 +73,14 @@ describe("decide() on calls", () => {
   });
 
   test("takes an answer only for the input that was shown", () => {
-    const request = { type: "request_approval", at: AT, call: callId(1), reason: "writes", input: { value: { a: 1 }, text: '{"a":1.0}' }, input_digest: "abc" } as const;
+    const request = {
+      type: "request_approval",
+      at: AT,
+      call: callId(1),
+      reason: "writes",
+      input: { value: { a: 1 }, text: '{"a":1.0}' },
+      input_digest: "abc",
+    } as const;
     const answer = { type: "answer_approval", at: AT, call: callId(1), decision: "allow", by: "person" } as const;
     given(...asked, request).when({ ...answer, input_digest: "abc" }).then("approval_answered", "call_allowed");
     given(...asked, request).when({ ...answer, input_digest: "other" }).thenRefused("altered");
@@ -89,7 +103,11 @@ describe("decide() on interruption", () => {
     given(...before).when({ type: "resume", at: AT }).then("session_resumed", "call_ended");
     const { state } = after(...before, { type: "resume", at: AT });
     expect(state.turn).toMatchObject({
-      phase: { calls: [{ status: { kind: "ended", outcome: { kind: "unknown" } } }, { status: { kind: "allowed" } }, { status: { kind: "requested" } }] },
+      phase: {
+        calls: [{ status: { kind: "ended", outcome: { kind: "unknown" } } }, { status: { kind: "allowed" } }, {
+          status: { kind: "requested" },
+        }],
+      },
     });
   });
 
@@ -108,5 +126,23 @@ describe("decide() on interruption", () => {
     const before = JSON.stringify(state);
     decide(state, PROMPT);
     expect(JSON.stringify(state)).toBe(before);
+  });
+});
+
+describe("decide() on forks", () => {
+  const FORK = { type: "fork", at: AT, from: SESSION } as const;
+
+  test("ends what was open as not started here, whatever its status, and leaves the turn open", () => {
+    const { state, events } = after(OPEN, PROMPT, ...STEP, reply(["change", "look"]), allow(1), start(1), FORK);
+    expect(events.slice(-3)).toMatchObject([
+      { type: "session_forked", from: SESSION, from_seq: 7 },
+      { type: "call_ended", call: callId(1), outcome: { kind: "not_started", reason: "forked" } },
+      { type: "call_ended", call: callId(2), outcome: { kind: "not_started", reason: "forked" } },
+    ]);
+    expect(state.turn).toMatchObject({ kind: "running", phase: { kind: "ready" } });
+  });
+
+  test("adds nothing else between turns", () => {
+    given(OPEN).when(FORK).then("session_forked");
   });
 });

@@ -41,7 +41,11 @@ describe("next()", () => {
 
   test("stops on purpose at the step cap", () => {
     const { state } = after(OPEN, PROMPT, ...STEP, reply(["look"]), allow(1), start(1), end(1));
-    expect(next(state, { max_steps: 1, parallel_reads: 8 })).toEqual([{ kind: "end_turn", reason: "stopped", detail: "step cap of 1 reached" }]);
+    expect(next(state, { max_steps: 1, parallel_reads: 8 })).toEqual([{
+      kind: "end_turn",
+      reason: "stopped",
+      detail: "step cap of 1 reached",
+    }]);
   });
 
   test("ends the turn as completed when the reply asks for nothing", () => {

@@ -72,7 +72,14 @@ export function start(number: number): Command {
 }
 
 export function end(number: number, text = "ok"): Command {
-  return { type: "end_call", at: AT, call: callId(number), outcome: { kind: "exited", code: 0 }, result: { is_error: false, text }, duration_ms: 3 };
+  return {
+    type: "end_call",
+    at: AT,
+    call: callId(number),
+    outcome: { kind: "exited", code: 0 },
+    result: { is_error: false, text },
+    duration_ms: 3,
+  };
 }
 
 export function given(...commands: readonly Command[]) {

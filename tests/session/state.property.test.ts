@@ -27,22 +27,58 @@ function play(choices: readonly number[]): readonly SessionEvent[] {
         return run({ type: "begin_step", at: AT });
       case "ask_model": {
         run({ type: "begin_attempt", at: AT });
-        if (choice % 5 === 0) return run({ type: "fail_attempt", at: AT, error: { kind: "transport", message: "reset" }, retry_in_ms: choice % 10 === 0 ? null : 1 });
-        const names = choice % 3 === 0 ? [] : Array.from({ length: choice % 5 }, (_none, index) => (choice + index) % 2 === 0 ? "look" : "change");
+        if (choice % 5 === 0) {
+          return run({
+            type: "fail_attempt",
+            at: AT,
+            error: { kind: "transport", message: "reset" },
+            retry_in_ms: choice % 10 === 0 ? null : 1,
+          });
+        }
+        const names = choice % 3 === 0
+          ? []
+          : Array.from({ length: choice % 5 }, (_none, index) => (choice + index) % 2 === 0 ? "look" : "change");
         const requested = names.map((name) => ({ call: callId(++calls), name, arguments: choice % 7 === 0 ? "{" : '{"n":1.0}' }));
-        return run({ type: "commit_reply", at: AT, reply: { text: `r${choice}`, calls: requested, finish: "stop", usage: { input_tokens: 1, output_tokens: 1 }, model: "m" } });
+        return run({
+          type: "commit_reply",
+          at: AT,
+          reply: { text: `r${choice}`, calls: requested, finish: "stop", usage: { input_tokens: 1, output_tokens: 1 }, model: "m" },
+        });
       }
       case "authorize":
         if (choice % 4 === 0) return run({ type: "deny_call", at: AT, call: effect.call.call, by: "hook", reason: "no" });
-        if (choice % 4 === 1) return run({ type: "request_approval", at: AT, call: effect.call.call, reason: "ask", input_digest: "d", input: { value: { n: 1 }, text: '{"n":1.0}' } });
+        if (choice % 4 === 1) {
+          return run({
+            type: "request_approval",
+            at: AT,
+            call: effect.call.call,
+            reason: "ask",
+            input_digest: "d",
+            input: { value: { n: 1 }, text: '{"n":1.0}' },
+          });
+        }
         return run({ type: "allow_call", at: AT, call: effect.call.call, input: { value: { n: 1 }, text: '{"n":1.0}' }, by: "policy" });
       case "ask_person":
-        return run({ type: "answer_approval", at: AT, call: effect.call.call, decision: choice % 2 === 0 ? "allow" : "deny", by: "test", input_digest: "d" });
+        return run({
+          type: "answer_approval",
+          at: AT,
+          call: effect.call.call,
+          decision: choice % 2 === 0 ? "allow" : "deny",
+          by: "test",
+          input_digest: "d",
+        });
       case "start_call":
         return run({ type: "start_call", at: AT, call: effect.call.call, input_digest: "d", worker: "w" });
       case "await_call":
         if (choice % 3 === 0) run({ type: "record_spawn", at: AT, call: effect.call.call, pid: 7, pgid: 7, start_time: "1" });
-        return run({ type: "end_call", at: AT, call: effect.call.call, outcome: { kind: "exited", code: 0 }, result: { is_error: false, text: `t${choice}` }, duration_ms: 1 });
+        return run({
+          type: "end_call",
+          at: AT,
+          call: effect.call.call,
+          outcome: { kind: "exited", code: 0 },
+          result: { is_error: false, text: `t${choice}` },
+          duration_ms: 1,
+        });
       case "end_turn":
         return run({ type: "end_turn", at: AT, reason: effect.reason });
     }

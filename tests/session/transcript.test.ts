@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type SessionEvent, parseEvent } from "../../lib/session/event.ts";
+import { parseEvent, type SessionEvent } from "../../lib/session/event.ts";
 import { fold } from "../../lib/session/state.ts";
 import { lastText, transcript } from "../../lib/session/transcript.ts";
 import { after, allow, AT, callId, end, OPEN, PROMPT, reply, SESSION, start, STEP } from "./specification.ts";
@@ -10,7 +10,13 @@ function log(...bodies: readonly object[]): readonly SessionEvent[] {
 }
 
 function ended(number: number, text: string): object {
-  return { type: "call_ended", call: callId(number), outcome: { kind: "exited", code: 0 }, result: { is_error: false, text }, duration_ms: 1 };
+  return {
+    type: "call_ended",
+    call: callId(number),
+    outcome: { kind: "exited", code: 0 },
+    result: { is_error: false, text },
+    duration_ms: 1,
+  };
 }
 
 function committed(step: number, text: string, ...calls: readonly number[]): object {
@@ -28,8 +34,25 @@ function committed(step: number, text: string, ...calls: readonly number[]): obj
 
 describe("transcript()", () => {
   test("puts the system text first and results in call order", () => {
-    const { state } = after(OPEN, PROMPT, ...STEP, reply(["look", "look"]), allow(1), allow(2), start(1), start(2), end(2, "second"), end(1, "first"));
-    expect(transcript(state).map((message) => message.role === "tool" ? message.text : message.role)).toEqual(["system", "user", "assistant", "first", "second"]);
+    const { state } = after(
+      OPEN,
+      PROMPT,
+      ...STEP,
+      reply(["look", "look"]),
+      allow(1),
+      allow(2),
+      start(1),
+      start(2),
+      end(2, "second"),
+      end(1, "first"),
+    );
+    expect(transcript(state).map((message) => message.role === "tool" ? message.text : message.role)).toEqual([
+      "system",
+      "user",
+      "assistant",
+      "first",
+      "second",
+    ]);
   });
 
   test("repairs a hole in the middle of a log: results right after their calls, strays dropped, the same bytes each time", () => {
@@ -71,7 +94,10 @@ describe("transcript()", () => {
   test("sends malformed arguments back as an object", () => {
     const broken = reply(["look"]);
     if (broken.type !== "commit_reply") throw new Error("unreachable");
-    const { state } = after(OPEN, PROMPT, ...STEP, { ...broken, reply: { ...broken.reply, calls: [{ call: callId(1), name: "look", arguments: '{"a":' }] } });
+    const { state } = after(OPEN, PROMPT, ...STEP, {
+      ...broken,
+      reply: { ...broken.reply, calls: [{ call: callId(1), name: "look", arguments: '{"a":' }] },
+    });
     const assistant = transcript(state).find((message) => message.role === "assistant");
     expect(assistant?.role === "assistant" ? assistant.calls[0]?.arguments : "").toBe('{"malformed_arguments":"{\\"a\\":"}');
   });

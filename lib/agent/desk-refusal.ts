@@ -1,0 +1,47 @@
+/** Why a desk does not do what it was asked. */
+import { ConfigError, UsageError } from "../config/error.ts";
+import { JournalHeld, JournalUnavailable, LeaseLost } from "../journal/journal.ts";
+import { ModelConfigError } from "../model/providers.ts";
+import { SessionRefusal } from "./session.ts";
+
+export type RefusalCode =
+  /** There is no such session, or it is not for this desk. */
+  | "unknown_session"
+  | "unknown_call"
+  /** A turn is running. */
+  | "busy"
+  /** A turn is open and nobody drives it. */
+  | "interrupted"
+  | "no_turn"
+  /** Another runtime has the session open. */
+  | "held"
+  /** The call does not wait for an answer, or got one already. */
+  | "settled"
+  /** The answer is to another input than the one that waits. */
+  | "altered"
+  | "unacceptable"
+  | "too_many_turns"
+  | "too_many_sessions"
+  | "too_many_prompts"
+  | "too_many_readers"
+  | "draining"
+  /** The journal cannot be used now. */
+  | "unavailable";
+
+export class DeskRefusal extends Error {
+  override readonly name = "DeskRefusal";
+  constructor(readonly code: RefusalCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+  }
+}
+
+/** What the parts below throw, as a refusal; anything else is a fault and stays what it is. */
+export function toRefusal(error: unknown): unknown {
+  if (error instanceof JournalHeld || error instanceof LeaseLost) return new DeskRefusal("held", error.message, { cause: error });
+  if (error instanceof JournalUnavailable) return new DeskRefusal("unavailable", error.message, { cause: error });
+  if (error instanceof ModelConfigError || error instanceof ConfigError || error instanceof UsageError) {
+    return new DeskRefusal("unacceptable", error.message, { cause: error });
+  }
+  if (error instanceof SessionRefusal && error.code === "busy") return new DeskRefusal("busy", error.message, { cause: error });
+  return error;
+}

@@ -1,0 +1,231 @@
+/**
+ * One session that this runtime drives for many clients: its turns belong to nobody's connection.
+ *
+ * S1  At most one turn runs; prompts that may wait do so in order, in memory.
+ * S2  What is shown is what is durable: the state is folded from the feed, never taken from the writer.
+ * S3  After a failed append the session is of no more use (`broken`): it must be opened again.
+ */
+import type { CallState, SessionState } from "../session/state.ts";
+import { evolve } from "../session/state.ts";
+import type { SessionStatus } from "../session/status.ts";
+import { isKnown, type SessionEvent } from "../session/event.ts";
+import { Approvals } from "./desk-approvals.ts";
+import { DeskRefusal } from "./desk-refusal.ts";
+import type { FeedEvent } from "./feed.ts";
+import type { Session, TurnOptions } from "./session.ts";
+import type { StopReason, TurnResult } from "./turn.ts";
+
+/** A prompt that was taken. */
+export interface TakenPrompt {
+  readonly turn: number;
+  /** It waits for the turns before it. */
+  readonly queued: boolean;
+  /** Null: it was dropped before its turn began. Rejects with what ended the turn otherwise. */
+  readonly ended: Promise<TurnResult | null>;
+}
+
+export interface Answering {
+  readonly decision: "allow" | "deny";
+  readonly by: string;
+  readonly reason?: string;
+  /** Of the input that the person saw; absent: whatever waits now. */
+  readonly input_digest?: string;
+}
+
+const QUEUE_LIMIT = 16;
+
+interface Running {
+  readonly turn: number;
+  readonly stop: AbortController;
+  readonly now: AbortController;
+  readonly ended: Promise<TurnResult>;
+}
+
+interface Waiting {
+  readonly text: string;
+  readonly source: string;
+  readonly ended: PromiseWithResolvers<TurnResult | null>;
+}
+
+export class DeskSession {
+  readonly session: Session;
+  readonly #approvals = new Approvals();
+  readonly #answered = new Map<string, (event: SessionEvent) => void>();
+  readonly #queue: Waiting[] = [];
+  readonly #changed: () => void;
+  #shown: SessionState;
+  #running: Running | null = null;
+  #broken = false;
+
+  /** `session` must be settled. `changed` is called when a turn has ended. */
+  constructor(session: Session, tell: (event: FeedEvent) => void, changed: () => void) {
+    this.session = session;
+    this.#shown = session.state();
+    this.#changed = changed;
+    session.watch((event) => {
+      if ("seq" in event) this.#see(event);
+      tell(event);
+    });
+  }
+
+  get id(): string {
+    return this.session.id;
+  }
+
+  get state(): SessionState {
+    return this.#shown;
+  }
+
+  get status(): SessionStatus {
+    const { turn } = this.#shown;
+    if (turn.kind === "idle") return "idle";
+    if (this.#running === null) return "interrupted";
+    return turn.phase.kind === "calling" && turn.phase.calls.some(isAsking) ? "waiting" : "running";
+  }
+
+  get running(): boolean {
+    return this.#running !== null;
+  }
+
+  get broken(): boolean {
+    return this.#broken;
+  }
+
+  /** @throws {DeskRefusal} */
+  async prompt(text: string, source: string, ifBusy: "refuse" | "queue"): Promise<TakenPrompt> {
+    if (this.#running === null && this.#queue.length === 0) return await this.#begin(text, source);
+    if (ifBusy === "refuse") {
+      throw new DeskRefusal("busy", `Cannot prompt session "${this.id}" as turn ${this.session.state().counts.turns} is running`);
+    }
+    if (this.#queue.length >= QUEUE_LIMIT) {
+      throw new DeskRefusal("too_many_prompts", `Cannot queue a prompt in session "${this.id}" as ${QUEUE_LIMIT} are waiting`);
+    }
+    const ended = Promise.withResolvers<TurnResult | null>();
+    // Whoever does not wait for the end need not hear how it ended.
+    ended.promise.catch(() => undefined);
+    this.#queue.push({ text, source, ended });
+    return { turn: this.session.state().counts.turns + this.#queue.length, queued: true, ended: ended.promise };
+  }
+
+  /** Takes up a turn that was left open. @throws {DeskRefusal} nothing is open, or it is running. */
+  resume(): Running {
+    if (this.#running !== null) throw new DeskRefusal("busy", `Cannot resume session "${this.id}" as its turn is running`);
+    return this.#takeUp(null);
+  }
+
+  /**
+   * Nothing new begins from now on, questions are withdrawn, and queued prompts are dropped; after `grace_ms` the
+   * calls that still run are ended. A turn that nobody drives is closed. @throws {DeskRefusal} no turn is open.
+   */
+  cancel(reason: StopReason, grace_ms: number): { readonly turn: number; readonly dropped: number } {
+    const dropped = this.dropQueue();
+    const running = this.#running ?? this.#takeUp(reason);
+    running.stop.abort(reason);
+    const insist = () => running.now.abort(reason);
+    if (grace_ms <= 0) insist();
+    else {
+      const timer = setTimeout(insist, grace_ms);
+      running.ended.catch(() => undefined).finally(() => clearTimeout(timer));
+    }
+    return { turn: running.turn, dropped };
+  }
+
+  /** Prompts that wait are not run; how many these were. */
+  dropQueue(): number {
+    const dropped = this.#queue.splice(0);
+    for (const { ended } of dropped) ended.resolve(null);
+    return dropped.length;
+  }
+
+  /** Resolves when the answer is durable. @throws {DeskRefusal} the call does not wait for this answer. */
+  async answer(call: string, { input_digest, ...answer }: Answering): Promise<void> {
+    const { turn } = this.session.state();
+    const asked = turn.kind === "running" && turn.phase.kind === "calling"
+      ? turn.phase.calls.find((each) => each.call === call)
+      : undefined;
+    if (asked?.status.kind !== "asking") {
+      throw new DeskRefusal("settled", `Cannot answer call "${call}" as it does not wait for an answer in session "${this.id}"`);
+    }
+    if (this.#running === null) {
+      throw new DeskRefusal("interrupted", `Cannot answer call "${call}" as its turn is not running: resume the session first`);
+    }
+    if (input_digest !== undefined && input_digest !== asked.status.input_digest) {
+      throw new DeskRefusal("altered", `Cannot answer call "${call}" as it waits with another input than the one that was answered`);
+    }
+    if (!this.#approvals.answer(call, answer)) throw new DeskRefusal("settled", `Cannot answer call "${call}" as it has been answered`);
+    const recorded = new Promise<SessionEvent>((resolve) => void this.#answered.set(call, resolve));
+    const event = await Promise.race([recorded, this.#running.ended.then(() => null)]);
+    if (event?.type !== "approval_answered") throw new DeskRefusal("settled", `Cannot answer call "${call}" as its turn was stopped`);
+  }
+
+  /** Resolves when no turn runs. */
+  async idle(): Promise<void> {
+    while (this.#running !== null) await this.#running.ended.then(() => undefined, () => undefined);
+  }
+
+  async #begin(text: string, source: string): Promise<TakenPrompt> {
+    const { turn } = this.session.state();
+    if (turn.kind === "running") {
+      throw new DeskRefusal(
+        "interrupted",
+        `Cannot prompt session "${this.id}" as turn ${turn.turn} was interrupted: resume or cancel it first`,
+      );
+    }
+    const durable = Promise.withResolvers<void>();
+    const { ended } = this.#run(this.session.state().counts.turns + 1, null, (options) => {
+      const begun = this.session.begin(text, { ...options, source });
+      begun.durable.then(durable.resolve, durable.reject);
+      return begun.ended;
+    });
+    await durable.promise;
+    return { turn: this.session.state().counts.turns, queued: false, ended };
+  }
+
+  #takeUp(stopped: StopReason | null): Running {
+    const { turn } = this.session.state();
+    if (turn.kind === "idle") throw new DeskRefusal("no_turn", `Cannot find a turn to work on as none is open in session "${this.id}"`);
+    return this.#run(turn.turn, stopped, async (options) => {
+      const result = await this.session.resume(options);
+      if (result === null) throw new Error(`Cannot resume session "${this.id}": its turn was closed meanwhile`);
+      return result;
+    });
+  }
+
+  /** `stopped`: the turn is only closed, nothing of it begins. */
+  #run(turn: number, stopped: StopReason | null, start: (options: TurnOptions) => Promise<TurnResult>): Running {
+    const [stop, now] = [new AbortController(), new AbortController()];
+    if (stopped !== null) stop.abort(stopped);
+    const approver: TurnOptions["approver"] = (question, signal) => this.#approvals.ask(question.call, signal);
+    const ended = start({ stop: stop.signal, now: now.signal, approver }).catch((error: unknown) => {
+      this.#broken = true;
+      throw error;
+    }).finally(() => this.#finish());
+    ended.catch(() => undefined);
+    this.#running = { turn, stop, now, ended };
+    return this.#running;
+  }
+
+  #finish(): void {
+    this.#running = null;
+    const next = this.#queue.shift();
+    if (next === undefined) return this.#changed();
+    this.#begin(next.text, next.source).then(({ ended }) => next.ended.resolve(ended), (error: unknown) => {
+      next.ended.reject(error);
+      if (this.#running === null) this.#finish();
+    });
+  }
+
+  #see(event: Extract<FeedEvent, { readonly seq: number }>): void {
+    if (event.seq <= this.#shown.seq) return;
+    this.#shown = evolve(this.#shown, event);
+    if (!isKnown(event)) return;
+    if (event.type !== "approval_answered" && event.type !== "call_ended") return;
+    this.#approvals.forget(event.call);
+    this.#answered.get(event.call)?.(event);
+    this.#answered.delete(event.call);
+  }
+}
+
+function isAsking(call: CallState): boolean {
+  return call.status.kind === "asking";
+}

@@ -1,0 +1,47 @@
+/** What replies cost, where the endpoint does not say it. */
+import { readFileSync } from "node:fs";
+import * as v from "valibot";
+import { ConfigError } from "../config/error.ts";
+import type { Usage } from "../session/outcome.ts";
+
+const amount = v.pipe(v.number(), v.minValue(0));
+const Price = v.strictObject({ input: amount, output: amount, cached_input: v.optional(amount) });
+const Prices = v.record(v.string(), Price);
+
+/** US dollars for a million tokens. */
+export type Price = v.InferOutput<typeof Price>;
+
+/** Providers whose replies carry their cost. */
+const REPORTING = ["openrouter/"];
+
+/**
+ * The price of one model, or null if none is known.
+ * @throws {ConfigError} the table cannot be used, or there is a spend limit that nothing could be held against.
+ */
+export function priceOf(model: string, table: string | undefined, spend_usd: number | undefined): Price | null {
+  const price = table === undefined ? undefined : readPrices(table)[model];
+  if (price !== undefined) return price;
+  if (spend_usd !== undefined && !REPORTING.some((prefix) => model.startsWith(prefix))) {
+    throw new ConfigError(
+      `Cannot hold "limits.spend_usd" as the price of "${model}" is not known: put it into the table that "limits.prices" names`,
+    );
+  }
+  return null;
+}
+
+/** The usage with its cost, unless the endpoint reported one. */
+export function withCost(usage: Usage, price: Price | null): Usage {
+  if (price === null || usage.cost_usd !== undefined) return usage;
+  const cached = usage.cached_input_tokens ?? 0;
+  const input = Math.max(0, usage.input_tokens - cached) * price.input + cached * (price.cached_input ?? price.input);
+  return { ...usage, cost_usd: (input + usage.output_tokens * price.output) / 1_000_000 };
+}
+
+function readPrices(path: string): Readonly<Record<string, Price>> {
+  try {
+    return v.parse(Prices, JSON.parse(readFileSync(path, "utf8")));
+  } catch (error) {
+    const reason = error instanceof v.ValiError ? `${v.getDotPath(error.issues[0]) ?? "it"}: ${error.message}` : (error as Error).message;
+    throw new ConfigError(`Cannot use the price table "${path}": ${reason}`, { cause: error });
+  }
+}

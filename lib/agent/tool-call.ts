@@ -1,0 +1,144 @@
+/**
+ * One call of one tool without a model: a turn of one step whose reply is what the caller asks for. From there on it
+ * is a call like any other (gate, hooks, approval, supervisor, one end), in a journal that is gone afterwards.
+ */
+import { createMemoryJournal } from "../journal/memory.ts";
+import type { Model } from "../model/model.ts";
+import { type DeniedBy, type EventOf, isKnown } from "../session/event.ts";
+import { canonicalValue, type JsonObject } from "../session/json.ts";
+import { DEFAULT_LIMITS } from "../session/next.ts";
+import type { CallResult, Outcome, Truncated, WithheldExport } from "../session/outcome.ts";
+import { EXPORT_PREFIX } from "../tools/stella/exports.ts";
+import type { Toolbox } from "../tools/toolbox.ts";
+import type { FeedEvent } from "./feed.ts";
+import { newCallId, now } from "./ids.ts";
+import { runTurn } from "./loop.ts";
+import type { AgentNotice } from "./options.ts";
+import type { TurnOptions } from "./session.ts";
+import { beginSession, type SessionGround } from "./sessions.ts";
+import type { TurnNotes, TurnPorts } from "./turn.ts";
+import type { Workshop } from "./workshop.ts";
+
+export interface ToolRequest {
+  readonly name: string;
+  /** JSON text, as a model would write it; blank is an empty object. */
+  readonly arguments: string;
+}
+
+export interface ToolCall {
+  readonly tool: string;
+  /** What a model would read. */
+  readonly result: CallResult;
+  readonly outcome: Outcome;
+  readonly duration_ms: number;
+  readonly truncated?: Truncated;
+  /** What a Stella tool found in its environment, by the names of the variables, and what it did not. */
+  readonly exports?: { readonly made: readonly string[]; readonly withheld: readonly WithheldExport[] };
+  /** Why it was not run, if it was refused. */
+  readonly refusal?: { readonly by: DeniedBy | "broken"; readonly reason: string };
+  /** What the gate and its hooks had to say besides. */
+  readonly notices: readonly AgentNotice[];
+}
+
+/** @throws what a session of this workspace would throw when it opens. */
+export async function callTool(given: SessionGround, workshop: Workshop, request: ToolRequest, options: TurnOptions): Promise<ToolCall> {
+  const ground: SessionGround = { ...given, journal: createMemoryJournal() };
+  const mode = workshop.policy.configuration.plain.mode?.value ?? "auto-accept";
+  const { session, ports } = await beginSession(ground, freeOfCharge(workshop), nobody, { system: "", mode });
+  const witness = new Witness();
+  session.watch((event) => witness.watch(event));
+  try {
+    requestCall(ports, request);
+    await runTurn({ ...ports, limits: { ...DEFAULT_LIMITS, max_steps: 1 } }, toSignals(options), newNotes());
+    return toToolCall(request.name, witness, workshop.toolbox, ports);
+  } finally {
+    await session.close();
+  }
+}
+
+/** It is never asked: the step that has the call is the only one. */
+const nobody: Model = {
+  id: "none",
+  stream() {
+    throw new Error("Cannot ask a model: a single call has none");
+  },
+};
+
+/** No model means no price, and a limit that nothing could be held against would be an error. */
+function freeOfCharge(workshop: Workshop): Workshop {
+  const { policy } = workshop;
+  const { "limits.spend_usd": _limit, "limits.prices": _prices, ...plain } = policy.configuration.plain;
+  return { ...workshop, policy: { ...policy, configuration: { ...policy.configuration, plain } } };
+}
+
+function requestCall({ recorder }: TurnPorts, { name, arguments: text }: ToolRequest): void {
+  recorder.mustRecord({ type: "prompt", at: now(), text: "", source: "tool_call" });
+  recorder.mustRecord({ type: "begin_step", at: now() });
+  recorder.mustRecord({ type: "begin_attempt", at: now() });
+  const calls = [{ call: newCallId(), name, arguments: text }];
+  const usage = { input_tokens: 0, output_tokens: 0 };
+  recorder.mustRecord({ type: "commit_reply", at: now(), reply: { text: "", calls, finish: "tool_calls", usage, model: nobody.id } });
+}
+
+function toSignals({ stop, now }: TurnOptions): { readonly stop: AbortSignal; readonly now: AbortSignal } {
+  const never = new AbortController().signal;
+  return { stop: stop ?? never, now: now ?? never };
+}
+
+function newNotes(): TurnNotes {
+  return { unanswered: false, error: null, consultations: 0 };
+}
+
+/** What was recorded of the one call. */
+class Witness {
+  allowed: EventOf<"call_allowed"> | null = null;
+  denied: EventOf<"call_denied"> | null = null;
+  ended: EventOf<"call_ended"> | null = null;
+  started = false;
+  readonly notices: AgentNotice[] = [];
+
+  watch(event: FeedEvent): void {
+    if (!("seq" in event) || !isKnown(event)) return;
+    if (event.type === "call_allowed") this.allowed = event;
+    else if (event.type === "call_denied") this.denied = event;
+    else if (event.type === "call_started") this.started = true;
+    else if (event.type === "call_ended") this.ended = event;
+    else if (event.type === "notice") this.notices.push({ level: event.level, code: event.code, text: event.text });
+  }
+}
+
+function toToolCall(tool: string, witness: Witness, toolbox: Toolbox, ports: TurnPorts): ToolCall {
+  const { denied, ended, notices } = witness;
+  if (ended === null) throw new Error(`Cannot tell how the call of "${tool}" ended: its end was not recorded`);
+  const { result, outcome, duration_ms, truncated } = ended;
+  const exports = exportsOf(tool, witness, ports);
+  return {
+    tool,
+    result,
+    outcome,
+    duration_ms,
+    ...(truncated === undefined ? {} : { truncated }),
+    ...(exports === null ? {} : { exports }),
+    ...(denied === null ? {} : { refusal: toRefusal(tool, denied, toolbox) }),
+    notices,
+  };
+}
+
+/** A plan depends on nothing but the input and the context, so asking for it again says what the call was given. */
+function exportsOf(name: string, { allowed, started, ended }: Witness, ports: TurnPorts): ToolCall["exports"] | null {
+  const tool = ports.tools.find(name);
+  if (tool?.origin.system !== "stella" || allowed === null || !started) return null;
+  const value = allowed.input as JsonObject;
+  const plan = tool.plan({ value, text: allowed.input_text ?? canonicalValue(value) }, ports.planContext());
+  if (plan.kind !== "launch" || plan.launch.kind !== "process") return null;
+  const made = Object.keys(plan.launch.env).filter((variable) => variable.startsWith(EXPORT_PREFIX)).sort();
+  return { made, withheld: ended?.exports_withheld ?? [] };
+}
+
+/** To a model a tool that is switched off does not exist; whoever asks for one by hand is told more. */
+function toRefusal(name: string, { by, reason }: EventOf<"call_denied">, { listings }: Toolbox): NonNullable<ToolCall["refusal"]> {
+  if (by !== "unknown_tool") return { by, reason };
+  const off = listings.find((listing) => listing.name === name && listing.status === "off");
+  if (off !== undefined) return { by: "switch", reason: off.reason ?? reason };
+  return { by: listings.some((listing) => listing.name === name && listing.status === "broken") ? "broken" : by, reason };
+}

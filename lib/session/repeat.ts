@@ -1,0 +1,73 @@
+/**
+ * The repeat guard: a model that asks for the same thing, gets the same answer and asks again is told so once, and then
+ * stopped. What counts is (name, canonical input, result): polling whose answer changes is no repetition, and neither
+ * are different calls with one answer. Refused, unknown and malformed calls count like any other.
+ *
+ * A pattern of up to four calls that was played three times gets the hint; the next call that goes on with it, the stop.
+ */
+import { parseArguments } from "./arguments.ts";
+import { newestFirst } from "./append-list.ts";
+import type { CallState, SessionState } from "./state.ts";
+
+export const REPEATS = 3;
+export const LONGEST_PATTERN = 4;
+/** Source of the message that carries the hint. */
+export const GUARD_SOURCE = "repeat_guard";
+
+export type Repetition =
+  | { readonly kind: "none" }
+  | { readonly kind: "hint"; readonly text: string }
+  | { readonly kind: "stop"; readonly detail: string };
+
+/** What is to be done about the calls of the open turn so far. Between steps only. */
+export function findRepetition(state: SessionState): Repetition {
+  const { calls, sinceHint } = recentCalls(state);
+  const pattern = repeatedPattern(calls.map(identityOf));
+  if (pattern === null) return { kind: "none" };
+  const names = [...new Set(calls.slice(0, pattern.period).map((call) => `"${call.name}"`))].join(", ");
+  if (sinceHint === null) return { kind: "hint", text: hintFor(names, pattern.period) };
+  if (sinceHint === 0 || pattern.length <= REPEATS * pattern.period) return { kind: "none" };
+  return { kind: "stop", detail: `repeated calls of ${names} with the same input and the same result` };
+}
+
+function hintFor(names: string, period: number): string {
+  const what = period === 1 ? `the same call of ${names}` : `the same ${period} calls (${names})`;
+  return `You have made ${what} ${REPEATS} times and got the same result each time. Repeating it will not change that. ` +
+    "Do something else, or say what keeps you from going on. If it is repeated once more, this turn ends.";
+}
+
+const KEPT = REPEATS * LONGEST_PATTERN + LONGEST_PATTERN;
+
+/** Ended calls of the open turn, newest first; `sinceHint`: how many came after the hint, null without one. */
+function recentCalls(state: SessionState): { readonly calls: readonly CallState[]; readonly sinceHint: number | null } {
+  const calls: CallState[] = [];
+  let sinceHint: number | null = null;
+  const turn = state.turn.kind === "running" ? state.turn.turn : -1;
+  for (const entry of newestFirst(state.history)) {
+    if (entry.turn !== turn || (calls.length >= KEPT && sinceHint !== null)) break;
+    if (entry.kind === "prompt") {
+      if (entry.source === GUARD_SOURCE) sinceHint ??= calls.length;
+      if (entry.source === GUARD_SOURCE || entry.source === "stop_hook") continue;
+      break;
+    }
+    for (let index = entry.calls.length - 1; index >= 0; index--) calls.push(entry.calls[index] as CallState);
+  }
+  return { calls: calls.slice(0, KEPT), sinceHint };
+}
+
+function identityOf(call: CallState): string {
+  const parsed = parseArguments(call.arguments);
+  const input = parsed.kind === "input" ? parsed.input.text : call.arguments;
+  const result = call.status.kind === "ended" ? `${call.status.result.is_error} ${call.status.result.text}` : call.call;
+  return JSON.stringify([call.name, input, result]);
+}
+
+/** The shortest pattern that the newest calls repeat often enough, and how many calls go along with it. */
+function repeatedPattern(newestFirst: readonly string[]): { readonly period: number; readonly length: number } | null {
+  for (let period = 1; period <= LONGEST_PATTERN; period++) {
+    let length = period;
+    while (length < newestFirst.length && newestFirst[length] === newestFirst[length - period]) length++;
+    if (length >= REPEATS * period && newestFirst.length >= REPEATS * period) return { period, length };
+  }
+  return null;
+}
