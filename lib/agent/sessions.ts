@@ -56,10 +56,10 @@ export async function beginSession(
 ): Promise<{ readonly session: Session; readonly ports: TurnPorts }> {
   const session = newSessionId();
   const lease = await ground.journal.acquire(session, ground.owner);
-  return await keepingOrReleasing(lease, async () => await beginSession(ground, workshop, model, lease, options));
+  return await keepingOrReleasing(lease, async () => await recordOpening(ground, workshop, model, lease, options));
 }
 
-async function beginSession(ground: SessionGround, workshop: Workshop, model: Model, lease: Lease, options: NewSession): Promise<Session> {
+async function recordOpening(ground: SessionGround, workshop: Workshop, model: Model, lease: Lease, options: NewSession) {
   const opened = openDriver(ground, workshop, model, lease, initialState);
   const begun = await opened.hooks.atSessionStart(new AbortController().signal);
   opened.recorder.mustRecord({
@@ -147,7 +147,7 @@ export async function openSession(
 }
 
 /** A session that does not come to be must not stay held. */
-async function keepingOrReleasing(lease: Lease, open: () => Promise<Session>): Promise<Session> {
+async function keepingOrReleasing<T>(lease: Lease, open: () => Promise<T>): Promise<T> {
   try {
     return await open();
   } catch (error) {
