@@ -170,12 +170,13 @@ function toTurnCall(call: Extract<Entry, { kind: "reply" }>["calls"][number]): T
 }
 
 function subtract(total: Usage, before: Usage): Usage {
-  const optional = (key: "cached_input_tokens" | "reasoning_tokens" | "cost_usd") =>
+  const optional = (key: Exclude<keyof Usage, "input_tokens" | "output_tokens">) =>
     total[key] === undefined ? {} : { [key]: total[key] - (before[key] ?? 0) };
   return {
     input_tokens: total.input_tokens - before.input_tokens,
     output_tokens: total.output_tokens - before.output_tokens,
     ...optional("cached_input_tokens"),
+    ...optional("cache_write_input_tokens"),
     ...optional("reasoning_tokens"),
     ...optional("cost_usd"),
   };

@@ -7,6 +7,7 @@
  *     unfinished: some servers invent a new id for every fragment.
  * C3  Calls keep the order in which they first appeared.
  * C4  `call_ready` is given once, with the fragment that completes the arguments.
+ * C5  Arguments that a length limit cut off never become complete, not even as none at all.
  */
 import { ArgumentsText } from "./arguments-text.ts";
 import { ModelError, type ModelEvent, type ModelReply } from "./model.ts";
@@ -46,18 +47,21 @@ export class CallAssembly {
    */
   settle(fragment: CallFragment & { readonly index: number }): readonly CallProgress[] {
     const call = this.#byIndex.get(fragment.index);
-    const whole = fragment.arguments ?? "";
-    const missing = call !== undefined && whole.startsWith(call.arguments.text) ? whole.slice(call.arguments.text.length) : whole;
-    return this.add({ ...fragment, arguments: missing });
+    if (call === undefined) return this.add(fragment);
+    const [whole, known] = [fragment.arguments ?? "", call.arguments.text];
+    return call.add({ ...fragment, arguments: whole.startsWith(known) ? whole.slice(known.length) : whole });
   }
 
   get size(): number {
     return this.#calls.length;
   }
 
-  /** True if the call at this index has no arguments so far, or only blanks. */
-  isBlank(index: number): boolean {
-    return (this.#byIndex.get(index)?.arguments.text ?? "").trim() === "";
+  /** The call at this index is over. If no arguments came, it has those it began with. */
+  end(index: number, initial = "{}"): readonly CallProgress[] {
+    const call = this.#byIndex.get(index);
+    if (call === undefined || call.arguments.text.trim() !== "") return [];
+    call.assumed = initial === "{}";
+    return call.add({ arguments: initial });
   }
 
   /** True while some call has arguments that are neither blank nor a whole object. */
@@ -65,9 +69,15 @@ export class CallAssembly {
     return this.#calls.some((call) => call.arguments.status !== "complete" && call.arguments.text.trim() !== "");
   }
 
-  /** The calls as the reply asks for them. `cut`: the reply hit a length limit. */
+  /**
+   * The calls as the reply asks for them. `cut`: the reply hit a length limit; a last call without arguments is then
+   * one that was not written to its end, and is left out.
+   */
   finish(cut: boolean): readonly AssembledCall[] {
-    return this.#calls.map((call) => ({
+    const last = this.#calls.at(-1);
+    const unwritten = last !== undefined && (last.assumed || last.arguments.text.trim() === "");
+    const calls = cut && unwritten ? this.#calls.slice(0, -1) : this.#calls;
+    return calls.map((call) => ({
       ...(call.id === undefined ? {} : { provider_id: call.id }),
       name: call.name,
       arguments: call.arguments.finish(cut).toWellFormed(),
@@ -108,6 +118,8 @@ class GrowingCall {
   id: string | undefined;
   name = "";
   index: number | undefined;
+  /** No arguments came, and the call was taken to have none. */
+  assumed = false;
   readonly arguments = new ArgumentsText();
   #ready = false;
 

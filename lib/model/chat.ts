@@ -10,7 +10,7 @@ export function createChatModel(settings: EndpointSettings): Model {
     habits: { includeUsage: true },
     toHeaders: (apiKey) => apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
     toBody: (request, names, habits) => toBody(settings, request, names, habits),
-    concede: (habits, refusal) => habits.includeUsage && /stream_options|include_usage/.test(refusal) ? { includeUsage: false } : null,
+    concede: (habits, said) => habits.includeUsage && /stream_options|include_usage/.test(said) ? { includeUsage: false } : null,
     createReader: (endpoint, names) => new ChatReader(endpoint, names, settings.model),
   });
 }

@@ -5,7 +5,7 @@
 import { readNetworkFault } from "../platform/network-fault.ts";
 import type { ModelErrorKind } from "../session/outcome.ts";
 import { fieldsIn, isFields, listIn, numberIn, textIn } from "./fields.ts";
-import { ModelError } from "./model.ts";
+import { ModelError, type ModelErrorDetails } from "./model.ts";
 import { MAX_RETRY_AFTER_MS } from "./retry.ts";
 import { StreamFault } from "./sse.ts";
 
@@ -36,7 +36,11 @@ export function refusalError(place: Place, refusal: Refusal, now: number): Model
   const message = said.message || excerpt(refusal.body) || "no explanation";
   const kind = kindOf(status, said);
   const retryAfter = retryAfterMs(headers, now);
-  return explain(place, kind, `HTTP ${status} from ${shownUrl(place.url)}: ${message}`, status, retryAfter);
+  return explain(place, kind, `HTTP ${status} from ${shownUrl(place.url)}: ${message}`, {
+    status,
+    said: redact(`${said.code} ${message}`, place.secrets),
+    ...(retryAfter === undefined ? {} : { retry_after_ms: retryAfter }),
+  });
 }
 
 /** An error object inside a stream, or in the body of an answer that claims success. */
@@ -47,30 +51,30 @@ export function reportedError(place: Place, value: unknown): ModelError {
     place,
     kindOf(status, said),
     `the endpoint reports: ${said.message || excerpt(JSON.stringify(value) ?? "")}`,
-    said.status ?? null,
+    said.status === undefined ? {} : { status: said.status },
   );
 }
 
 /** A connection that could not be made, or broke, or went silent. */
 export function connectionError(place: Place, error: unknown): ModelError {
   if (error instanceof ModelError) return error;
-  if (error instanceof StreamFault) return explain(place, error.kind, error.message, null);
+  if (error instanceof StreamFault) return explain(place, error.kind, error.message);
   const { connected, words } = readNetworkFault(error);
-  return explain(place, connected ? "transport" : "unreachable", `${shownUrl(place.url)}: ${excerpt(words)}`, null, undefined, error);
+  return explain(place, connected ? "transport" : "unreachable", `${shownUrl(place.url)}: ${excerpt(words)}`, { cause: error });
 }
 
 export function truncatedError(place: Place): ModelError {
-  return explain(place, "transport", "the stream ended before the reply was complete", null);
+  return explain(place, "transport", "the stream ended before the reply was complete");
 }
 
 /** A stream that goes on and on. Final: another attempt would likely take as long. */
 export function endlessError(place: Place, ms: number): ModelError {
-  return explain(place, "malformed", `the reply did not end within ${ms / 1000} s`, null);
+  return explain(place, "malformed", `the reply did not end within ${ms / 1000} s`);
 }
 
 /** Something that is neither an event stream nor JSON, or JSON of another shape. */
 export function unreadableError(place: Place, what: string, text: string): ModelError {
-  return explain(place, "malformed", `${what}: ${excerpt(text, 200) || "(nothing)"}`, null);
+  return explain(place, "malformed", `${what}: ${excerpt(text, 200) || "(nothing)"}`);
 }
 
 /** One line of printable, well-formed text. */
@@ -109,27 +113,16 @@ function statusOfCode(code: string): number {
   return 500;
 }
 
-function explain(
-  place: Place,
-  kind: ModelErrorKind,
-  what: string,
-  status: number | null,
-  retry_after_ms?: number,
-  cause?: unknown,
-): ModelError {
+function explain(place: Place, kind: ModelErrorKind, what: string, details: ModelErrorDetails = {}): ModelError {
   const sentence = `Cannot get a reply from "${place.model}" as ${what}`;
-  const hint = hintFor(place, kind, status, retry_after_ms);
+  const hint = hintFor(place, kind, details);
   const whole = hint === "" ? sentence : `${sentence.replace(/[.?!\s]+$/, "")}. ${hint}`;
-  return new ModelError(kind, redact(whole, place.secrets), {
-    ...(status === null ? {} : { status }),
-    ...(retry_after_ms === undefined ? {} : { retry_after_ms }),
-    ...(cause === undefined ? {} : { cause }),
-  });
+  return new ModelError(kind, redact(whole, place.secrets), details);
 }
 
-function hintFor(place: Place, kind: ModelErrorKind, status: number | null, retryAfter: number | undefined): string {
-  if (retryAfter !== undefined && retryAfter > MAX_RETRY_AFTER_MS) {
-    return `It asks to wait ${Math.ceil(retryAfter / 1000)} s, longer than the ${MAX_RETRY_AFTER_MS / 1000} s that are waited for`;
+function hintFor(place: Place, kind: ModelErrorKind, { status, retry_after_ms = 0 }: ModelErrorDetails): string {
+  if (retry_after_ms > MAX_RETRY_AFTER_MS) {
+    return `It asks to wait ${Math.ceil(retry_after_ms / 1000)} s, longer than the ${MAX_RETRY_AFTER_MS / 1000} s that are waited for`;
   }
   switch (kind) {
     case "auth":
@@ -137,7 +130,7 @@ function hintFor(place: Place, kind: ModelErrorKind, status: number | null, retr
     case "unknown_model":
       return "Check the name after the first slash of --model";
     case "unreachable":
-      if (status === null) return "Check the base URL and that the server runs";
+      if (status === undefined) return "Check the base URL and that the server runs";
       return `Check the base URL: most end in /v1${place.alternative === undefined ? "" : `. ${place.alternative}`}`;
     default:
       return "";
@@ -152,7 +145,7 @@ function redirectError(place: Place, { status, headers }: Refusal): ModelError {
     place,
     "rejected",
     `HTTP ${status} from ${shownUrl(place.url)}: a redirect to ${absolute}, which is not followed. Set the base URL to the final address`,
-    status,
+    { status },
   );
 }
 

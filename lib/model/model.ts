@@ -4,7 +4,8 @@
  *
  * M1  `call_ready` comes the moment a call's arguments are a complete JSON document, not when the stream ends.
  * M2  `finished` comes last and once; a stream that ends without it throws.
- * M3  Nothing waits longer than `idle_ms` for a silent endpoint, and no line or call grows without bound.
+ * M3  No wait for a silent endpoint is without end, and no line or call grows without bound.
+ * M4  Reasoning is for watchers. What must go back to the model that wrote it is in `provider_blocks`, as it came.
  */
 import type { Message, ToolDeclaration } from "../session/message.ts";
 import type { Finish, ModelErrorKind, Usage } from "../session/outcome.ts";
@@ -39,17 +40,26 @@ export interface ModelReply {
   readonly provider_blocks?: readonly unknown[];
 }
 
-/** Why an attempt failed. `retry_after_ms`: what the endpoint asked for. */
+/** Why an attempt failed. `retry_after_ms`: what the endpoint asked for. `said`: its own words of refusal, codes included. */
 export class ModelError extends Error {
   override readonly name = "ModelError";
   readonly kind: ModelErrorKind;
   readonly retry_after_ms: number | null;
   readonly status: number | null;
+  readonly said: string;
 
-  constructor(kind: ModelErrorKind, message: string, details: { retry_after_ms?: number; status?: number; cause?: unknown } = {}) {
+  constructor(kind: ModelErrorKind, message: string, details: ModelErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.kind = kind;
     this.retry_after_ms = details.retry_after_ms ?? null;
     this.status = details.status ?? null;
+    this.said = details.said ?? "";
   }
+}
+
+export interface ModelErrorDetails {
+  readonly retry_after_ms?: number;
+  readonly status?: number;
+  readonly said?: string;
+  readonly cause?: unknown;
 }

@@ -42,9 +42,8 @@ export class ReplyBuilder {
     this.#events.push(...this.#calls.settle(fragment));
   }
 
-  /** True if the call at this index has no arguments so far. */
-  isCallBlank(index: number): boolean {
-    return this.#calls.isBlank(index);
+  endCall(index: number, initial?: string): void {
+    this.#events.push(...this.#calls.end(index, initial));
   }
 
   get reasoning(): string {

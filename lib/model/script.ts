@@ -76,6 +76,7 @@ const usage = v.strictObject({
   input_tokens: v.optional(number),
   output_tokens: v.optional(number),
   cached_input_tokens: v.optional(number),
+  cache_write_input_tokens: v.optional(number),
   reasoning_tokens: v.optional(number),
   cost_usd: v.optional(number),
 });

@@ -9,8 +9,6 @@ export type Message =
     readonly calls: readonly MessageCall[];
     /** Opaque blocks of the provider that must go back as they came (reasoning, signatures). */
     readonly provider_blocks?: readonly unknown[];
-    /** The model that wrote it: blocks go back only to the same one. */
-    readonly model: string;
   }
   | { readonly role: "tool"; readonly id: string; readonly name: string; readonly text: string; readonly is_error: boolean };
 

@@ -37,7 +37,7 @@ export function entriesOf(state: SessionState): readonly Entry[] {
 
 function toMessages(entry: Entry, state: SessionState, ids: WireIds): readonly Message[] {
   if (entry.kind === "prompt") return [{ role: "user", text: entry.text }];
-  const { text, model, provider_blocks } = entry.reply;
+  const { text, provider_blocks } = entry.reply;
   if (text === "" && entry.calls.length === 0 && provider_blocks === undefined) return [];
   const named = entry.calls.map((call) => ({ call, id: ids.of(call) }));
   const results = named.map(({ call, id }): Message => {
@@ -49,7 +49,6 @@ function toMessages(entry: Entry, state: SessionState, ids: WireIds): readonly M
       role: "assistant",
       text,
       calls: named.map(({ call, id }) => ({ id, name: call.name, arguments: wireArguments(call.arguments) })),
-      model,
       ...(provider_blocks === undefined ? {} : { provider_blocks }),
     },
     ...results,

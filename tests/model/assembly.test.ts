@@ -285,3 +285,59 @@ function interleave(names: readonly string[], texts: readonly string[], random: 
   }
   return { fragments, ends };
 }
+
+describe("a call that is said once more as a whole", () => {
+  const settled = (pieces: readonly string[], whole: string) => {
+    const assembly = new CallAssembly();
+    const progress = [
+      ...assembly.add({ index: 0, id: "a", name: "t" }),
+      ...pieces.flatMap((piece) => assembly.add({ index: 0, arguments: piece })),
+      ...assembly.settle({ index: 0, id: "a", name: "t", arguments: whole }),
+    ];
+    const ready = progress.flatMap((each) => each.type === "call_ready" ? [each.arguments] : []);
+    return { ready, calls: assembly.finish(false).map((call) => call.arguments) };
+  };
+
+  test("is ready once, with that whole, whatever part of it had come", () => {
+    const object = fc.dictionary(
+      fc.string({ unit: fc.constantFrom('"', ":", "{", "}", ",", "a"), maxLength: 3 }),
+      fc.jsonValue({ maxDepth: 1 }),
+    );
+    fc.assert(
+      fc.property(object, fc.nat(), fc.nat(), (value, first, second) => {
+        const whole = JSON.stringify(value);
+        const [from = 0, to = 0] = [first % (whole.length + 1), second % (whole.length + 1)].sort((left, right) => left - right);
+        expect(settled([whole.slice(0, from), whole.slice(from, to)], whole)).toEqual({ ready: [whole], calls: [whole] });
+      }),
+      { seed: SEED, numRuns: 500, examples: [[{ ":": 1 }, 2, 2]] },
+    );
+  });
+
+  test("cannot run if the whole is another one", () => {
+    const { ready, calls } = settled(['{"a":'], '{"b":2}');
+    expect([ready, parseArguments(calls[0] ?? "").kind]).toEqual([[], "malformed"]);
+    expect(parseArguments(settled(['{"a":1}'], '{"b":2}').calls[0] ?? "").kind).toBe("malformed");
+  });
+});
+
+describe("a call that is over", () => {
+  const ended = (cut: boolean, ...initial: readonly string[]) => {
+    const assembly = new CallAssembly();
+    assembly.add({ index: 0, id: "a", name: "t", arguments: '{"a":1}' });
+    assembly.add({ index: 1, id: "b", name: "t" });
+    const progress = [...assembly.end(0, '{"other":1}'), ...assembly.end(1, ...initial), ...assembly.end(7)];
+    return { progress: progress.length, calls: assembly.finish(cut).map((call) => call.arguments) };
+  };
+
+  test("has the arguments that came, else those it began with, else none", () => {
+    expect(ended(false)).toEqual({ progress: 1, calls: ['{"a":1}', "{}"] });
+    expect(ended(false, '{"b":2}')).toEqual({ progress: 1, calls: ['{"a":1}', '{"b":2}'] });
+  });
+
+  test("is left out if a length limit ended the reply before its arguments began", () => {
+    expect(ended(true).calls).toEqual(['{"a":1}']);
+    expect(ended(true, '{"b":2}').calls).toEqual(['{"a":1}', '{"b":2}']);
+    expect(brief([{ index: 0, id: "a", name: "t" }], true)).toEqual([]);
+    expect(brief([{ index: 0, id: "a", name: "t" }], false)).toEqual(["a t "]);
+  });
+});

@@ -19,7 +19,6 @@ describe("messages", () => {
       role: "assistant",
       text: "a",
       calls: [],
-      model: "any",
       provider_blocks: [block(model), "odd", null],
     });
     expect(messagesOf([message("local/m"), message("local/other")])).toEqual([

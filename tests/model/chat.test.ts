@@ -203,6 +203,11 @@ describe("silence and aborts", () => {
     await Promise.all([endless.requests[0]?.closed, refusal.requests[0]?.closed]);
   });
 
+  test("an endpoint that goes silent after the finish reason is not waited for as one that thinks", async () => {
+    const endpoint = await serve([{ steps: [{ write: sse(delta({ content: "a" }, "stop")) }, { hang: true }] }]);
+    expect(await replyOf(modelAt(endpoint.url, 60_000))).toMatchObject({ text: "a", finish: "stop" });
+  }, 20_000);
+
   test("an abort ends the wait for the next chunk, and for headers, with its reason, and frees the endpoint", async () => {
     const endpoint = await serve([{ steps: [{ write: sse(delta({ content: "a" })) }, { hang: true }] }, {
       steps: [{ until: new Promise(() => {}) }],

@@ -20,7 +20,7 @@ function scripted(replies: readonly object[]): Model {
 function answered(...results: readonly (readonly [string, string])[]): readonly Message[] {
   return [
     USER,
-    { role: "assistant", text: "", calls: results.map(([name], index) => ({ id: `c${index}`, name, arguments: "{}" })), model: "m" },
+    { role: "assistant", text: "", calls: results.map(([name], index) => ({ id: `c${index}`, name, arguments: "{}" })) },
     ...results.map(([name, text], index): Message => ({ role: "tool", id: `c${index}`, name, text, is_error: false })),
   ];
 }

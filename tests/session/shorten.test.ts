@@ -6,7 +6,7 @@ import { levelFor, MOST_SHORTENED, shorten } from "../../lib/session/shorten.ts"
 function conversation(steps: number, result: string): readonly Message[] {
   const messages: Message[] = [{ role: "system", text: "s".repeat(5000) }, { role: "user", text: "u".repeat(5000) }];
   for (let step = 0; step < steps; step++) {
-    messages.push({ role: "assistant", text: "thinking", model: "m", calls: [{ id: `c${step}`, name: "look", arguments: "{}" }] });
+    messages.push({ role: "assistant", text: "thinking", calls: [{ id: `c${step}`, name: "look", arguments: "{}" }] });
     messages.push({ role: "tool", id: `c${step}`, name: "look", text: result, is_error: false });
   }
   return messages;

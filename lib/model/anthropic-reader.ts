@@ -1,0 +1,196 @@
+/** Events of a Messages stream → a reply. Events, blocks and deltas of a kind that is not known are passed over. */
+import { parseKeepingNumbers } from "../session/json.ts";
+import type { Finish, Usage } from "../session/outcome.ts";
+import { WIRE } from "./anthropic-request.ts";
+import { BlockReply } from "./block-reply.ts";
+import type { Document } from "./documents.ts";
+import { type Place, truncatedError, unreadableError } from "./fault.ts";
+import { type Fields, fieldsIn, isFields, numberIn, textIn } from "./fields.ts";
+import type { ModelEvent } from "./model.ts";
+import type { ToolNames } from "./tool-names.ts";
+import type { WireReader } from "./wire.ts";
+
+export class AnthropicReader implements WireReader {
+  finished = false;
+  ended = false;
+  readonly #place: Place;
+  readonly #names: ToolNames;
+  readonly #reply: BlockReply;
+  /** What goes back as a thought, by the block's index. */
+  readonly #thoughts = new Map<number, { type: "thinking"; thinking: string; signature: string }>();
+  /** The input with which a call's block began, by its index. */
+  readonly #inputs = new Map<number, string>();
+  readonly #counts = new TokenCounts();
+  /** The first document that is no event. */
+  #strange: string | undefined;
+  #begun = false;
+
+  constructor(place: Place, names: ToolNames, model: string) {
+    this.#place = place;
+    this.#names = names;
+    this.#reply = new BlockReply(model);
+  }
+
+  read({ fields, text }: Document): void {
+    const index = numberIn(fields, "index") ?? 0;
+    switch (textIn(fields, "type")) {
+      case "content_block_delta":
+        return this.#readDelta(index, fieldsIn(fields, "delta"));
+      case "content_block_start":
+        return this.#openBlock(index, fieldsIn(fields, "content_block"), text);
+      case "content_block_stop":
+        return this.#closeBlock(index);
+      case "message_start": {
+        const message = fieldsIn(fields, "message");
+        this.#begun = true;
+        this.#reply.model = textIn(message, "model") ?? this.#reply.model;
+        return this.#counts.add(fieldsIn(message, "usage"));
+      }
+      case "message_delta":
+        this.#counts.add(fieldsIn(fields, "usage"));
+        return this.#finish(textIn(fieldsIn(fields, "delta"), "stop_reason"));
+      case "message_stop":
+        this.finished = this.#begun;
+        this.ended = true;
+        return;
+      case undefined:
+      case "message":
+        this.#strange ??= text;
+    }
+  }
+
+  end(): void {
+    this.ended = true;
+  }
+
+  take(): readonly ModelEvent[] {
+    return this.#reply.take();
+  }
+
+  close(): readonly ModelEvent[] {
+    if (!this.#begun && this.#strange !== undefined) {
+      throw unreadableError(this.#place, "the endpoint sent JSON that is no event of a Messages stream", this.#strange);
+    }
+    if (!this.finished) throw truncatedError(this.#place);
+    this.#reply.usage = this.#counts.toUsage();
+    return this.#reply.closeBlocks(WIRE, this.#place.model);
+  }
+
+  #openBlock(index: number, block: Fields | undefined, document: string): void {
+    switch (textIn(block, "type")) {
+      case "text":
+        return this.#reply.addBlockText(index, textIn(block, "text") ?? "");
+      case "thinking": {
+        const thought = { type: "thinking", thinking: "", signature: textIn(block, "signature") ?? "" } as const;
+        this.#thoughts.set(index, thought);
+        this.#reply.addOpaque(thought);
+        return this.#think(index, textIn(block, "thinking") ?? "");
+      }
+      case "redacted_thinking": {
+        const data = textIn(block, "data") ?? "";
+        this.#reply.countOpaque(data.length);
+        return this.#reply.addOpaque({ type: "redacted_thinking", data });
+      }
+      case "tool_use": {
+        const [id, name] = [textIn(block, "id"), textIn(block, "name")];
+        this.#inputs.set(index, exactInput(block, document));
+        return this.#reply.addCall({
+          index,
+          ...(id === undefined ? {} : { id }),
+          ...(name === undefined ? {} : { name: this.#names.fromWire(name) }),
+        });
+      }
+    }
+  }
+
+  #readDelta(index: number, delta: Fields | undefined): void {
+    switch (textIn(delta, "type")) {
+      case "text_delta":
+        return this.#reply.addBlockText(index, textIn(delta, "text") ?? "");
+      case "input_json_delta":
+        return this.#reply.addCall({ index, arguments: textIn(delta, "partial_json") ?? "" });
+      case "thinking_delta":
+        return this.#think(index, textIn(delta, "thinking") ?? "");
+      case "signature_delta": {
+        const thought = this.#thoughts.get(index);
+        const signature = textIn(delta, "signature") ?? "";
+        this.#reply.countOpaque(signature.length);
+        if (thought !== undefined) thought.signature = signature;
+      }
+    }
+  }
+
+  /** A call without any piece of arguments has those with which it began: nearly always none. */
+  #closeBlock(index: number): void {
+    const input = this.#inputs.get(index);
+    if (input !== undefined) this.#reply.endCall(index, input);
+    this.#inputs.delete(index);
+    this.#thoughts.delete(index);
+  }
+
+  #think(index: number, piece: string): void {
+    const thought = this.#thoughts.get(index);
+    if (thought !== undefined) thought.thinking += piece;
+    this.#reply.addThought(String(index), piece);
+  }
+
+  #finish(reason: string | undefined): void {
+    if (reason === undefined) return;
+    this.#reply.finish = toFinish(reason);
+    this.finished = true;
+  }
+}
+
+/** The text of a block's `input`, with its numbers as written. */
+function exactInput(block: Fields | undefined, document: string): string {
+  const input = block?.input;
+  if (!isFields(input) || Object.keys(input).length === 0) return "{}";
+  return JSON.stringify(fieldsIn(fieldsIn(parseKeepingNumbers(document), "content_block"), "input"));
+}
+
+function toFinish(reason: string): Finish {
+  switch (reason) {
+    case "end_turn":
+    case "stop_sequence":
+    case "pause_turn":
+      return "stop";
+    case "tool_use":
+      return "tool_calls";
+    case "max_tokens":
+    case "model_context_window_exceeded":
+      return "length";
+    case "refusal":
+      return "content_filter";
+    default:
+      return "unknown";
+  }
+}
+
+/** Counts come twice and grow: at the start, when little is known, and at the end for the whole message. */
+class TokenCounts {
+  readonly #most: Record<string, number> = {};
+
+  add(usage: Fields | undefined): void {
+    for (const key of ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"]) {
+      this.#raise(key, numberIn(usage, key));
+    }
+    this.#raise("thinking_tokens", numberIn(fieldsIn(usage, "output_tokens_details"), "thinking_tokens"));
+  }
+
+  /** Here `input_tokens` is what was neither read from a cache nor written to one. */
+  toUsage(): Usage {
+    const { input_tokens = 0, output_tokens = 0, cache_read_input_tokens: read, cache_creation_input_tokens: written } = this.#most;
+    const reasoning = this.#most.thinking_tokens;
+    return {
+      input_tokens: input_tokens + (read ?? 0) + (written ?? 0),
+      output_tokens,
+      ...(read === undefined ? {} : { cached_input_tokens: read }),
+      ...(written === undefined ? {} : { cache_write_input_tokens: written }),
+      ...(reasoning === undefined ? {} : { reasoning_tokens: reasoning }),
+    };
+  }
+
+  #raise(key: string, count: number | undefined): void {
+    if (count !== undefined) this.#most[key] = Math.max(this.#most[key] ?? 0, count);
+  }
+}
