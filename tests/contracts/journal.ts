@@ -236,6 +236,34 @@ export function journalContract(subject: JournalSubject): void {
       expect((await journal.list())[0]).toMatchObject({ status: "idle", mode: "plan", model: "local/large", seq: 5, turns: 1 });
     });
 
+    claim("list() goes on behind a row, also among rows of one moment, and never shows one twice", async () => {
+      const leases = await Promise.all(Array.from({ length: 5 }, () => hold()));
+      for (const [index, lease] of leases.entries()) {
+        await journal.append(lease, 0, [opened(lease.session, { at: `2026-11-0${1 + Math.floor(index / 3)}T00:00:00.000Z` })]);
+      }
+      const whole = (await journal.list()).map((each) => each.session);
+      const paged: string[] = [];
+      for (let page = await journal.list({ limit: 2 }); page.length > 0;) {
+        paged.push(...page.map((each) => each.session));
+        const last = page[page.length - 1];
+        page = last === undefined ? [] : await journal.list({ limit: 2, before: last });
+      }
+      expect(whole).toHaveLength(5);
+      expect(paged).toEqual(whole);
+    });
+
+    claim("remove() takes the log and the lease away, and nothing of another session", async () => {
+      const [lease, other] = [await hold(), await hold()];
+      await journal.append(lease, 0, [opened(lease.session)]);
+      await journal.append(other, 0, [opened(other.session)]);
+      await journal.remove(lease);
+      expect(await journal.read(lease.session)).toEqual([]);
+      expect((await journal.list()).map((each) => each.session)).toEqual([other.session]);
+      expect(await journal.append(lease, 1, notices(lease.session, 1, 1)).catch((error: Error) => error.name)).toBe("LeaseLost");
+      expect(await journal.remove(lease).catch((error: Error) => error.name)).toBe("LeaseLost");
+      await journal.append(other, 1, notices(other.session, 1, 1));
+    });
+
     claim("close() writes what waits, and a closed journal says that it is closed", async () => {
       const lease = await hold();
       const waiting = journal.append(lease, 0, notices(lease.session, 0, 1));

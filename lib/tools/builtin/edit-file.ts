@@ -3,7 +3,7 @@ import type { HostContext, HostReply } from "../../session/launch.ts";
 import { type BuiltinDefinition, failed, succeeded, textOf } from "./definition.ts";
 import { overwriteProblem } from "./overwrite.ts";
 import { identityOf, type PresentFile, replaceFile } from "./replace-file.ts";
-import { openInside, pathProblem, placeInside } from "./workspace-path.ts";
+import { openInside, pathProblem, placeInside, readBytes } from "./workspace-path.ts";
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
 const edit = {
@@ -68,7 +68,7 @@ async function readWhole(workspace: string, given: string): Promise<Before | nul
   await using file = await openInside(workspace, given);
   const found = await file.handle.stat();
   if (found.size > MAX_FILE_BYTES) return null;
-  return { path: file.path, bytes: await file.handle.readFile(), present: { ...identityOf(found), mode: found.mode & 0o7777 } };
+  return { path: file.path, bytes: await readBytes(file.handle, found.size), present: { ...identityOf(found), mode: found.mode & 0o7777 } };
 }
 
 /** Some providers refuse alternatives at the root of a schema, so this one is checked here. */

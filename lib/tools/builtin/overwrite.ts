@@ -10,7 +10,11 @@ export interface KnownFile {
 }
 
 /** Null, or why not. `state` is the projection with `reads: {[path]: KnownFile}`; `path` is relative to the workspace. */
-export function overwriteProblem(state: JsonObject | undefined, path: string, present: Pick<FileIdentity, "mtime_ms" | "size">): string | null {
+export function overwriteProblem(
+  state: JsonObject | undefined,
+  path: string,
+  present: Pick<FileIdentity, "mtime_ms" | "size">,
+): string | null {
   const known = knownFile(state, path);
   if (known === null) return `"${path}" exists and was not read in this session. Read it first, or use edit_file.`;
   if (!known.whole) return `"${path}" was read only in part. Read the whole file first, or use edit_file.`;

@@ -4,7 +4,7 @@ import type { HostContext, HostReply } from "../../session/launch.ts";
 import { type BuiltinDefinition, failed, numberOf, succeeded, textOf } from "./definition.ts";
 import { MAX_LINES, numberLines } from "./numbered-lines.ts";
 import { identityOf } from "./replace-file.ts";
-import { openInside, pathProblem } from "./workspace-path.ts";
+import { openInside, pathProblem, readBytes } from "./workspace-path.ts";
 
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
 const MAX_RENDERED_BYTES = 64 * 1024;
@@ -52,7 +52,9 @@ async function readBatch(files: readonly JsonObject[], context: HostContext): Pr
   let left = MAX_BATCH_BYTES;
   for (const file of files) {
     const path = textOf(file, "path");
-    const reply = left > 0 ? await readPart(file, context, left) : failed("Not read, as the files before it fill this result. Read it by itself.");
+    const reply = left > 0
+      ? await readPart(file, context, left)
+      : failed("Not read, as the files before it fill this result. Read it by itself.");
     left -= Buffer.byteLength(reply.text);
     sections.push(`==> ${path} <==\n${reply.text}`);
     data.push(reply.is_error ? unread(path, reply.text) : reply.data as JsonObject);
@@ -73,12 +75,16 @@ async function readPart(input: JsonObject, context: HostContext, max_bytes = MAX
     await using file = await openInside(context.workspace, given);
     const found = await file.handle.stat();
     if (found.size > MAX_FILE_BYTES) {
-      return failed(`Cannot read "${given}" as it has ${found.size} bytes; at most ${MAX_FILE_BYTES} can be read. Use bash to look at parts of it.`);
+      return failed(
+        `Cannot read "${given}" as it has ${found.size} bytes; at most ${MAX_FILE_BYTES} can be read. Use bash to look at parts of it.`,
+      );
     }
-    const bytes = await file.handle.readFile();
+    const bytes = await readBytes(file.handle, found.size);
     const text = toText(bytes);
     if (text === null) {
-      return failed(`Cannot read "${given}" as text: it has ${bytes.length} bytes and ${bytes.includes(0) ? "looks binary" : "is not UTF-8"}.`);
+      return failed(
+        `Cannot read "${given}" as text: it has ${bytes.length} bytes and ${bytes.includes(0) ? "looks binary" : "is not UTF-8"}.`,
+      );
     }
     const range = { offset: numberOf(input, "offset", 1), limit: numberOf(input, "limit", MAX_LINES) };
     const lines = numberLines(text, range, Math.min(max_bytes, MAX_RENDERED_BYTES));

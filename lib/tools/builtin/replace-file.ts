@@ -34,7 +34,11 @@ export async function presentFile(place: Place): Promise<PresentFile | null> {
 export async function replaceFile(place: Place, content: string | Uint8Array, present: PresentFile | null): Promise<FileIdentity> {
   const { path } = place;
   const temporary = join(dirname(path), `.${[...basename(path)].slice(0, 40).join("")}.${randomBytes(6).toString("hex")}.tmp`);
-  const handle = await open(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, present?.mode ?? 0o666);
+  const handle = await open(
+    temporary,
+    constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
+    present?.mode ?? 0o666,
+  );
   try {
     const written = await (async () => {
       try {

@@ -7,7 +7,8 @@
  * W2  Nothing but regular files and folders is ever opened, and nothing with waiting: no pipe can hang a host, no
  *     device can answer without end.
  */
-import { constants, existsSync, readlinkSync } from "node:fs";
+import { Buffer } from "node:buffer";
+import { constants, existsSync, readlinkSync, realpathSync } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import process from "node:process";
@@ -56,12 +57,24 @@ export async function openInside(workspace: string, given: string): Promise<Open
     if (!(await handle.stat()).isFile()) throw new PathRefused(`Cannot use "${given}" as it is not a regular file`);
     await requireUnmoved(root, handle, real, given);
     const via = relative(root, wanted);
-    const linked = wanted !== real && !via.startsWith("..");
+    const linked = wanted !== real && isInside(root, wanted);
     return { handle, path: relative(root, real), ...(linked ? { via } : {}), [Symbol.asyncDispose]: () => handle.close() };
   } catch (error) {
     await handle.close();
     throw error;
   }
+}
+
+/** The first bytes of a file, as many as it had a moment ago: one that grows while it is read has no end. */
+export async function readBytes(handle: FileHandle, size: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafe(size);
+  let length = 0;
+  while (length < size) {
+    const { bytesRead } = await handle.read(bytes, length, size - length, null);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return bytes.subarray(0, length);
 }
 
 /** Where a file may be written, its folder made. The file itself need not exist; what a link names is written, not the link. */
@@ -107,9 +120,9 @@ export function pathProblem(error: unknown, given: string): string {
   return `Cannot use "${given}" as the system refuses it: ${SYSTEM_WORDS[code] ?? code}`;
 }
 
-/** Whether an open file lies where it should. For code that opens files by the thousand; others have `openInside`. */
-export function liesInside(root: string, descriptor: number): boolean {
-  return !tellsDescriptors || isInside(root, readlinkSync(`${DESCRIPTORS}/${descriptor}`));
+/** Whether an open file is the one at this path. For code that opens files by the thousand; others have `openInside`. */
+export function liesAt(real: string, descriptor: number): boolean {
+  return (tellsDescriptors ? readlinkSync(`${DESCRIPTORS}/${descriptor}`) : realpathSync(real)) === real;
 }
 
 /** Holds a folder open. @throws {PathRefused} it is not inside, or not there under this very path. */
@@ -117,10 +130,11 @@ export async function holdFolder(root: string, real: string, given: string): Pro
   requireInside(root, real, given);
   if (!tellsDescriptors) {
     if (await realpath(real) !== real) throw changed(given);
+    if (!(await stat(real)).isDirectory()) throw noFolder(root, real, given);
     return { path: real, at: (name) => join(real, name), [Symbol.asyncDispose]: async () => {} };
   }
   const handle = await open(real, FOLDER_FLAGS).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === "ENOTDIR" ? new PathRefused(`Cannot use "${given}" as "${relative(root, real)}" is not a folder`) : error;
+    throw error.code === "ENOTDIR" ? noFolder(root, real, given) : error;
   });
   return await anchor(root, handle, real, given);
 }
@@ -208,6 +222,10 @@ function requireInside(root: string, real: string, given: string): void {
 
 function isInside(root: string, real: string): boolean {
   return real === root || real.startsWith(root === sep ? sep : root + sep);
+}
+
+function noFolder(root: string, real: string, given: string): PathRefused {
+  return new PathRefused(`Cannot use "${given}" as "${relative(root, real)}" is not a folder`);
 }
 
 function changed(given: string): PathRefused {

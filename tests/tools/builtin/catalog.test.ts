@@ -73,7 +73,9 @@ describe("a built-in's plan", () => {
       return plan.kind === "launch" && plan.launch.kind === "host" ? plan.launch.context.state : null;
     };
     expect(["write_file", "edit_file"].map(stateFor)).toEqual([{ reads: state.reads }, { reads: state.reads }]);
-    expect(["task_create", "task_list", "task_start", "task_complete", "task_cancel", "task_assign"].map(stateFor)).toEqual(Array(6).fill({ tasks: {} }));
+    expect(["task_create", "task_list", "task_start", "task_complete", "task_cancel", "task_assign"].map(stateFor)).toEqual(
+      Array(6).fill({ tasks: {} }),
+    );
     expect(["save_state", "get_state", "list_state", "delete_state"].map(stateFor)).toEqual(Array(4).fill({ scratch: state.scratch }));
     expect(["delete_file", "search", "get_environment"].map(stateFor)).toEqual([{}, {}, {}]);
   });

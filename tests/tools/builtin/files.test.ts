@@ -45,7 +45,7 @@ describe("read_file", () => {
     await using root = await workspace();
     await symlink("a.txt", root.at("ws/link.txt"));
     expect((await call(root, "read_file", { path: root.at("ws/a.txt") })).data).toMatchObject({ path: "a.txt" });
-    expect((await call(root, "read_file", { path: "link.txt" })).data).toMatchObject({ path: "a.txt" });
+    expect((await call(root, "read_file", { path: "link.txt" })).data).toMatchObject({ path: "a.txt", via: "link.txt" });
   });
 
   test("never leaves the workspace: by dots, absolute paths, links to files and links to folders", async () => {
@@ -112,6 +112,52 @@ describe("read_file", () => {
       text: "(the file is empty)",
       data: { whole: true },
     });
+  });
+});
+
+describe("read_file of several files", () => {
+  const readAll = (root: Folder, ...files: JsonObject[]) => call(root, "read_file", { files });
+
+  test("gives each of them, with what can be checked of each later", async () => {
+    await using root = await workspace();
+    await root.write("ws/b.txt", "b\n");
+    await symlink("b.txt", root.at("ws/link"));
+    const { is_error, text, data } = await readAll(root, { path: "a.txt", offset: 2, limit: 1 }, { path: "link" });
+    expect(is_error).toBe(false);
+    expect(text).toBe("==> a.txt <==\n     2\ttwo\n(lines 2–2 of 3; continue with offset 3)\n\n==> link <==\n     1\tb");
+    const [a, b] = await Promise.all(["a.txt", "b.txt"].map((path) => stat(root.at(`ws/${path}`))));
+    expect(data).toMatchObject([
+      { path: "a.txt", size: 14, mtime_ms: a?.mtimeMs, inode: a?.ino, whole: false },
+      { path: "b.txt", via: "link", size: 2, mtime_ms: b?.mtimeMs, inode: b?.ino, whole: true },
+    ]);
+  });
+
+  test("says which could not be read, as an entry that no file can be equal to", async () => {
+    await using root = await workspace();
+    const { is_error, text, data } = await readAll(root, { path: "missing" }, { path: "a.txt" }, { path: "../outside/secret.txt" });
+    expect(is_error).toBe(false);
+    expect(text).toContain("(2 of 3 files could not be read)");
+    expect(data).toMatchObject([{ path: "missing", problem: 'There is no file "missing"', size: -1, inode: 0, whole: false }, {
+      path: "a.txt",
+    }, { size: -1 }]);
+    expect(text).not.toContain("secret\n");
+    expect((await readAll(root, { path: "missing" }, { path: "gone" })).is_error).toBe(true);
+  });
+
+  test("stops reading when the result is full, and says so", async () => {
+    await using root = await workspace();
+    await root.write("ws/wide", `${"y".repeat(900)}\n`.repeat(80));
+    const { text, data } = await readAll(root, ...Array.from({ length: 4 }, () => ({ path: "wide" })));
+    expect(Buffer.byteLength(text)).toBeLessThan(140_000);
+    expect((data as readonly JsonObject[]).map((file) => file["problem"] !== undefined)).toEqual([false, false, false, true]);
+    expect(text).toContain("Read it by itself");
+  });
+
+  test("asks for one way of naming files", async () => {
+    await using root = await workspace();
+    expect((await call(root, "read_file", {})).text).toBe("Give either path, or files.");
+    expect((await call(root, "read_file", { path: "a.txt", files: [{ path: "a.txt" }] })).is_error).toBe(true);
+    expect((await call(root, "read_file", { limit: 1, files: [{ path: "a.txt" }] })).is_error).toBe(true);
   });
 });
 

@@ -1,0 +1,212 @@
+import { describe, expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import process from "node:process";
+import { Worker } from "node:worker_threads";
+import { type JsonObject, toInput } from "../../../lib/session/json.ts";
+import { runBuiltin } from "../../../lib/tools/builtin/catalog.ts";
+import { presentFile, replaceFile } from "../../../lib/tools/builtin/replace-file.ts";
+import { placeInside } from "../../../lib/tools/builtin/workspace-path.ts";
+import { type Folder, makeFolder } from "../folder.ts";
+
+const call = (root: Folder, tool: string, input: JsonObject, state: JsonObject = {}) =>
+  runBuiltin(tool, toInput(input), { workspace: root.at("ws"), env: {}, state });
+
+async function workspace(): Promise<Folder> {
+  const root = await makeFolder();
+  await root.write("ws/dir/f.txt", "inside\n");
+  await root.write("outside/f.txt", "secret\n");
+  return root;
+}
+
+/**
+ * Puts a link to the outside in the place of `ws/dir`, and the folder back, over and over in a thread of its own, while
+ * the work goes on. A tool may be quick enough to make the folder that is missing for a moment: that one is removed.
+ */
+async function whileSwapping(root: Folder, work: () => Promise<void>): Promise<void> {
+  const stop = new Int32Array(new SharedArrayBuffer(4));
+  const places = { dir: root.at("ws/dir"), aside: root.at("ws/aside"), outside: root.at("outside") };
+  const worker = new Worker(SWAPPER, { eval: true, workerData: { stop, ...places } });
+  const failed = Promise.withResolvers<never>();
+  worker.once("error", failed.reject);
+  const said = () => Promise.race([failed.promise, new Promise((resolve) => worker.once("message", resolve))]);
+  try {
+    await said();
+    await work();
+    const ended = said();
+    Atomics.store(stop, 0, 1);
+    await ended;
+  } finally {
+    await worker.terminate();
+  }
+}
+
+const SWAPPER = `
+  const { renameSync, rmSync, symlinkSync } = require("node:fs");
+  const { parentPort, workerData } = require("node:worker_threads");
+  const { stop, dir, aside, outside } = workerData;
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  let begun = false;
+  while (Atomics.load(stop, 0) === 0) {
+    renameSync(dir, aside);
+    try { symlinkSync(outside, dir); } catch (error) { if (error.code !== "EEXIST") throw error; }
+    Atomics.wait(pause, 0, 0, 0.1);
+    rmSync(dir, { recursive: true, force: true });
+    try { renameSync(aside, dir); } catch { rmSync(dir, { recursive: true, force: true }); renameSync(aside, dir); }
+    Atomics.wait(pause, 0, 0, 0.1);
+    if (!begun) parentPort.postMessage("begun");
+    begun = true;
+  }
+  parentPort.postMessage("ended");
+`;
+
+/** Elsewhere a path is only resolved again after it was opened, which a quick swap can outrun. */
+const anchored = process.platform === "linux";
+const ROUNDS = 400;
+
+describe("a file tool, while a folder on the way is swapped for a link to the outside,", () => {
+  test("never reads what is outside", async () => {
+    await using root = await workspace();
+    const texts = new Set<string>();
+    await whileSwapping(root, async () => {
+      for (let round = 0; round < ROUNDS; round++) texts.add((await call(root, "read_file", { path: "dir/f.txt" })).text);
+    });
+    expect([...texts].filter((text) => text.includes("secret"))).toEqual([]);
+    expect(texts.has("     1\tinside")).toBe(true);
+  });
+
+  test.skipIf(!anchored)("never writes outside, and makes no folders there", async () => {
+    await using root = await workspace();
+    let written = 0;
+    await whileSwapping(root, async () => {
+      for (let round = 0; round < ROUNDS; round++) {
+        if (!(await call(root, "write_file", { path: `dir/new${round}/x.txt`, content: "x" })).is_error) written++;
+        await call(root, "edit_file", { path: "dir/f.txt", old_string: "secret", new_string: "gone" });
+      }
+    });
+    expect(await readdir(root.at("outside"))).toEqual(["f.txt"]);
+    expect(await readFile(root.at("outside/f.txt"), "utf8")).toBe("secret\n");
+    expect(written).toBeGreaterThan(0);
+  });
+
+  test.skipIf(!anchored)("never deletes what is outside", async () => {
+    await using root = await workspace();
+    let deleted = 0;
+    await whileSwapping(root, async () => {
+      for (let round = 0; round < ROUNDS; round++) {
+        await call(root, "write_file", { path: "dir/f.txt", content: "inside" });
+        if (!(await call(root, "delete_file", { path: "dir/f.txt" })).is_error) deleted++;
+      }
+    });
+    expect(existsSync(root.at("outside/f.txt"))).toBe(true);
+    expect(deleted).toBeGreaterThan(0);
+  });
+
+  test.skipIf(!anchored)("never finds what is outside", async () => {
+    await using root = await workspace();
+    await root.write("outside/only-outside.txt", "secret\n");
+    let [found, leaked] = [0, 0];
+    await whileSwapping(root, async () => {
+      for (let round = 0; round < ROUNDS; round++) {
+        const [texts, names] = [await call(root, "search", { query: "secret" }), await call(root, "search", { glob: "only-outside.txt" })];
+        if (!texts.text.startsWith("No matches") || !names.text.startsWith("No files")) leaked++;
+        if ((await call(root, "search", { query: "inside" })).text.includes("f.txt")) found++;
+      }
+    });
+    expect(leaked).toBe(0);
+    expect(found).toBeGreaterThan(0);
+  }, 20_000);
+});
+
+describe("a file tool", () => {
+  test("waits for no pipe, opens no device and no socket", async () => {
+    await using root = await workspace();
+    execFileSync("mkfifo", [root.at("ws/pipe")]);
+    await symlink("/dev/zero", root.at("ws/zero"));
+    const server = createServer().listen(root.at("ws/socket"));
+    try {
+      await new Promise((resolve) => server.once("listening", resolve));
+      const state = { reads: Object.fromEntries(["pipe", "socket"].map((path) => [path, { path, whole: true, size: 0, mtime_ms: 0 }])) };
+      for (const path of ["pipe", "socket", "zero"]) {
+        expect((await call(root, "read_file", { path })).is_error).toBe(true);
+        expect((await call(root, "edit_file", { path, old_string: "a", new_string: "b" })).is_error).toBe(true);
+        expect((await call(root, "write_file", { path, content: "x" }, state)).is_error).toBe(true);
+        expect((await call(root, "search", { query: "x", path })).is_error).toBe(true);
+      }
+      expect((await call(root, "search", { glob: "*" })).text).toBe("dir/f.txt\n\n1 file.");
+      expect((await lstat(root.at("ws/pipe"))).isFIFO()).toBe(true);
+      expect((await call(root, "delete_file", { path: "pipe" })).is_error).toBe(false);
+    } finally {
+      await new Promise((resolve) => server.close(resolve));
+    }
+  });
+
+  test("does not replace what somebody else wrote after its look", async () => {
+    await using root = await workspace();
+    await using place = await placeInside(root.at("ws"), "dir/f.txt");
+    const before = await presentFile(place);
+    await writeFile(root.at("ws/dir/f.txt"), "theirs, which is longer\n");
+    expect(await replaceFile(place, "ours", before).catch((error: Error) => error.message)).toContain("was changed meanwhile");
+    expect(await replaceFile(place, "ours", null).catch((error: Error) => error.message)).toContain("was changed meanwhile");
+    expect(await readFile(root.at("ws/dir/f.txt"), "utf8")).toBe("theirs, which is longer\n");
+    expect(await readdir(root.at("ws/dir"))).toEqual(["f.txt"]);
+  });
+
+  test("leaves the old file and no other if it cannot write the new one", async () => {
+    await using root = await workspace();
+    const before = await stat(root.at("ws/dir/f.txt"));
+    const long = "n".repeat(300);
+    expect((await call(root, "write_file", { path: `dir/${long}`, content: "x" })).text).toContain("too long");
+    expect((await call(root, "write_file", { path: "dir/f.txt/below", content: "x" })).text).toContain("not a folder");
+    expect((await stat(root.at("ws/dir/f.txt"))).ino).toBe(before.ino);
+    expect(await readdir(root.at("ws/dir"))).toEqual(["f.txt"]);
+  });
+
+  test("writes and deletes names that mean something to a shell, a terminal or an option parser", async () => {
+    await using root = await workspace();
+    for (const name of ["-rf", "$(touch x)", "a\nb", "..x", "a;b", "*", "ü\u0301", "(deleted)", "x (deleted)"]) {
+      expect((await call(root, "write_file", { path: `dir/${name}`, content: "1" })).is_error).toBe(false);
+      expect((await call(root, "read_file", { path: `dir/${name}` })).text).toBe("     1\t1");
+      expect((await call(root, "delete_file", { path: `dir/${name}` })).is_error).toBe(false);
+    }
+    expect(await readdir(root.at("ws/dir"))).toEqual(["f.txt"]);
+  });
+
+  test("says that the workspace is gone", async () => {
+    await using root = await makeFolder();
+    for (
+      const [tool, input] of [["read_file", { path: "a" }], ["write_file", { path: "a", content: "" }], ["search", { query: "a" }]] as const
+    ) {
+      expect((await call(root, tool, input)).text).toContain("not there any more");
+    }
+  });
+
+  test("works in a workspace that is itself reached through a link", async () => {
+    await using root = await workspace();
+    await mkdir(root.at("real/sub"), { recursive: true });
+    await writeFile(root.at("real/sub/a.txt"), "a\n");
+    await symlink("real", root.at("alias"));
+    const context = { workspace: root.at("alias"), env: {}, state: {} };
+    expect((await runBuiltin("read_file", toInput({ path: root.at("alias/sub/a.txt") }), context)).data).toMatchObject({
+      path: "sub/a.txt",
+    });
+    expect((await runBuiltin("write_file", toInput({ path: "sub/b.txt", content: "b" }), context)).data).toMatchObject({
+      path: "sub/b.txt",
+    });
+    expect((await runBuiltin("search", toInput({ query: "a", path: root.at("alias/sub") }), context)).text).toContain(
+      "sub/a.txt\n     1: a",
+    );
+  });
+
+  test("does not follow a link that stands where its next folder should be made", async () => {
+    await using root = await workspace();
+    mkdirSync(root.at("ws/made"));
+    symlinkSync(root.at("outside"), root.at("ws/made/link"));
+    writeFileSync(root.at("ws/made/plain"), "");
+    expect((await call(root, "write_file", { path: "made/link/deep/x", content: "x" })).is_error).toBe(true);
+    expect((await call(root, "write_file", { path: "made/plain/deep/x", content: "x" })).is_error).toBe(true);
+    expect(await readdir(root.at("outside"))).toEqual(["f.txt"]);
+  });
+});
