@@ -2,7 +2,7 @@
 import { inputDigest } from "../gate/authorize.ts";
 import type { HookNotice } from "../gate/hook.ts";
 import type { Command } from "../session/command.ts";
-import type { Launch, Run } from "../session/launch.ts";
+import type { Run } from "../session/launch.ts";
 import type { Outcome } from "../session/outcome.ts";
 import type { CallState } from "../session/state.ts";
 import type { Plan } from "../tools/tool.ts";
@@ -60,19 +60,19 @@ export async function startCall(call: CallState, { ports, signals, speculator }:
   const { input } = call.status;
   const tool = ports.tools.find(call.name);
   if (tool === undefined) return endUnstarted(call, ports, `"${call.name}" is no longer available. It was not run.`);
-  const plan = tool.plan(input, ports.planContext());
+  const plan = tool.plan(input, ports.planContext(call.call));
   if (plan.kind === "unable") return endUnstarted(call, ports, plan.problem);
-  const program_digest = await programDigest(plan.program);
+  const program_digest = plan.kind === "launch" ? await programDigest(plan.program) : null;
   const early = await speculator.claim(call.call, input);
   const { durable } = ports.recorder.mustRecord({
     type: "start_call",
     at: now(),
     call: call.call,
     input_digest: inputDigest(input),
-    worker: ports.supervisor.workerOf(ports.session),
+    worker: plan.kind === "remote" ? plan.worker : ports.supervisor.workerOf(ports.session),
     ...(program_digest === null ? {} : { program_digest }),
   });
-  const run = early?.run ?? await runCall(call.call, plan.launch, durable, ports, signals);
+  const run = early?.run ?? await runCall(call.call, plan, durable, ports, signals);
   const end = toEnd(call.call, run, readRun(tool, run, input), plan, ports);
   ports.recorder.mustRecord(early === null ? end : { ...end, speculation: early.speculation });
   const { text, is_error } = end.result;
@@ -83,13 +83,14 @@ function recordNotices(notices: readonly HookNotice[], { recorder }: TurnPorts):
   for (const notice of notices) recorder.mustRecord({ type: "note", at: now(), level: "warning", ...notice });
 }
 
-async function runCall(call: string, launch: Launch, durable: Promise<void>, ports: TurnPorts, signals: TurnSignals): Promise<Run> {
+async function runCall(call: string, plan: ReadyPlan, durable: Promise<void>, ports: TurnPorts, signals: TurnSignals): Promise<Run> {
   await durable;
+  if (plan.kind === "remote") return await plan.call(signals.now, signals.stop);
   const { session, recorder, feed } = ports;
   return await ports.supervisor.run({
     session,
     call,
-    launch,
+    launch: plan.launch,
     signal: signals.now,
     // Rides with the next commit: an unsynced write survives the death of the runtime (design §4.5).
     onSpawned: (identity) => void recorder.record({ type: "record_spawn", at: now(), call, ...identity }),
@@ -122,16 +123,16 @@ function endUnstarted(call: CallState, ports: TurnPorts, problem: string): void 
   });
 }
 
-type LaunchPlan = Extract<Plan, { kind: "launch" }>;
+type ReadyPlan = Exclude<Plan, { kind: "unable" }>;
 
 function toEnd(
   call: string,
   run: Run,
   { result, truncated, changes }: CheckedResult,
-  plan: LaunchPlan,
+  plan: ReadyPlan,
   ports: TurnPorts,
 ): Extract<Command, { type: "end_call" }> {
-  const withheld = plan.exports_withheld ?? [];
+  const withheld = plan.kind === "launch" ? plan.exports_withheld ?? [] : [];
   return {
     type: "end_call",
     at: now(),
@@ -142,7 +143,7 @@ function toEnd(
     ...(truncated === undefined ? {} : { truncated }),
     ...(changes.length === 0 ? {} : { changes }),
     ...(withheld.length === 0 ? {} : { exports_withheld: [...withheld] }),
-    ...(plan.launch.kind === "process" && ports.env_withheld.length > 0 ? { env_withheld: [...ports.env_withheld] } : {}),
+    ...(plan.kind === "launch" && plan.launch.kind === "process" && ports.env_withheld.length > 0 ? { env_withheld: [...ports.env_withheld] } : {}),
     ...(run.reaped.length === 0 ? {} : { reaped: [...run.reaped] }),
   };
 }

@@ -7,18 +7,20 @@ import { createGate } from "../gate/gate.ts";
 import { type HookRunner, hookShell } from "../gate/hook.ts";
 import { createHooks, type Hooks } from "../gate/hooks.ts";
 import { DEFAULT_LIMITS } from "../session/next.ts";
-import { type OfferedTool, SessionId } from "../session/event.ts";
+import { isKnown, type OfferedTool, SessionId } from "../session/event.ts";
 import type { Mode } from "../session/outcome.ts";
 import { fold, initialState, type SessionHeader, type SessionState } from "../session/state.ts";
 import type { JsonObject } from "../session/json.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
-import type { PlanState } from "../tools/tool.ts";
+import type { ChildBrief, PlanState } from "../tools/tool.ts";
+import { readOnly } from "../tools/toolbox.ts";
 import * as v from "valibot";
 import type { Approver } from "./approver.ts";
 import { Feed } from "./feed.ts";
 import { newHookId, newSessionId, now } from "./ids.ts";
 import { knownFiles } from "./known-files.ts";
 import type { AgentNotice } from "./options.ts";
+import { CHILD_STEPS, createChildren, MAX_DEPTH } from "./children.ts";
 import { priceOf } from "./prices.ts";
 import { Recorder } from "./recorder.ts";
 import { Session } from "./session.ts";
@@ -40,6 +42,7 @@ export interface NewSession {
   readonly system: string;
   readonly mode: Mode;
   readonly base_url?: string;
+  readonly parent?: { readonly session: string; readonly call: string; readonly depth: number };
 }
 
 /** @throws {JournalUnavailable} */
@@ -60,7 +63,7 @@ export async function beginSession(
 }
 
 async function recordOpening(ground: SessionGround, workshop: Workshop, model: Model, lease: Lease, options: NewSession) {
-  const opened = openDriver(ground, workshop, model, lease, initialState);
+  const opened = openDriver({ ground, workshop, model, lease, depth: options.parent?.depth ?? 0 }, initialState);
   const begun = await opened.hooks.atSessionStart(new AbortController().signal);
   opened.recorder.mustRecord({
     type: "open",
@@ -74,6 +77,7 @@ async function recordOpening(ground: SessionGround, workshop: Workshop, model: M
     runtime: ground.runtime,
     ...(options.title === undefined ? {} : { title: options.title }),
     ...(options.base_url === undefined ? {} : { base_url: options.base_url }),
+    ...(options.parent === undefined ? {} : { parent: { session: options.parent.session, call: options.parent.call } }),
   });
   const complaints = begun.notices.map((notice) => ({ level: "warning" as const, ...notice }));
   for (const notice of [...workshop.notices, ...complaints]) opened.recorder.mustRecord({ type: "note", at: now(), ...notice });
@@ -131,7 +135,7 @@ export async function openSession(
     if (state.header === null) throw new UsageError(`Cannot open session "${id}" as its first event is damaged`);
     const { workshop, model, changes } = await needs(state.header);
     if (lease.predecessor?.place === ground.owner.place) await endLeftovers(ground, state);
-    const { session, recorder } = openDriver(ground, workshop, model, lease, state);
+    const { session, recorder } = openDriver({ ground, workshop, model, lease, depth: await depthOf(ground.journal, state.header) }, state);
     const by = "user";
     if (changes.mode !== undefined && changes.mode !== state.header.mode) {
       recorder.mustRecord({ type: "change_mode", at: now(), mode: changes.mode, by });
@@ -156,11 +160,23 @@ async function keepingOrReleasing<T>(lease: Lease, open: () => Promise<T>): Prom
   }
 }
 
-function openDriver(ground: SessionGround, workshop: Workshop, model: Model, lease: Lease, state: SessionState) {
+interface Driver {
+  readonly ground: SessionGround;
+  readonly workshop: Workshop;
+  readonly model: Model;
+  readonly lease: Lease;
+  /** Levels of parents above the session. */
+  readonly depth: number;
+}
+
+function openDriver(driver: Driver, state: SessionState) {
+  const { ground, workshop, model, lease } = driver;
   const feed = new Feed();
   const recorder = new Recorder(ground.journal, lease, feed, state);
   const { workspace, policy, toolbox } = workshop;
   const { plain } = policy.configuration;
+  const childrenOf = (call: string | null) =>
+    call === null || driver.depth >= MAX_DEPTH ? {} : { children: createChildren((brief) => openChild(driver, recorder.state, brief, call)) };
   const hooks = openHooks(ground, workshop, lease.session);
   const ports: TurnPorts = {
     session: lease.session,
@@ -176,9 +192,38 @@ function openDriver(ground: SessionGround, workshop: Workshop, model: Model, lea
     price: priceOf(model.id, plain["limits.prices"]?.value, plain["limits.spend_usd"]?.value),
     env_withheld: policy.inherited.withheld,
     speculate: plain.speculation?.value !== "off",
-    planContext: () => ({ workspace, env: policy.inherited.env, state: projections(recorder) }),
+    planContext: (call) => ({ workspace, env: policy.inherited.env, state: projections(recorder), ...childrenOf(call) }),
   };
   return { session: new Session(ports, lease), ports, recorder, hooks };
+}
+
+/** It works with what its parent has, in the mode its parent is in. */
+async function openChild({ ground, workshop, model, depth, lease }: Driver, parent: SessionState, brief: ChildBrief, call: string): Promise<Session> {
+  const { configuration } = workshop.policy;
+  const steps = Math.min(configuration.plain["limits.max_steps"]?.value ?? CHILD_STEPS, CHILD_STEPS);
+  const plain: PlainLeaves = { ...configuration.plain, "limits.max_steps": { value: steps, source: { scope: "default", key: "limits.max_steps" } } };
+  const own: Workshop = {
+    ...workshop,
+    toolbox: brief.read_only ? readOnly(workshop.toolbox) : workshop.toolbox,
+    policy: { ...workshop.policy, configuration: { ...configuration, plain } },
+    notices: [],
+  };
+  return await createSession(ground, own, model, {
+    title: brief.title,
+    system: parent.header?.system ?? "",
+    mode: parent.header?.mode ?? "normal",
+    parent: { session: lease.session, call, depth: depth + 1 },
+  });
+}
+
+/** Levels of parents above a session that is opened again, as their first events tell. */
+async function depthOf(journal: Journal, header: SessionHeader | null): Promise<number> {
+  let depth = 0;
+  for (let parent = header?.parent; parent !== undefined && depth <= MAX_DEPTH; depth++) {
+    const [row] = await journal.read(parent.session, { limit: 1 });
+    parent = row?.kind === "event" && row.event.type === "session_opened" && isKnown(row.event) ? row.event.parent : undefined;
+  }
+  return depth;
 }
 
 /** Bytes of JSON that a token stands for, on the cautious side, and the part of the window that is kept for the reply. */

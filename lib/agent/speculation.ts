@@ -111,7 +111,7 @@ export class Speculator {
     if (early === undefined) return null;
     this.#claims.delete(call);
     const run = await early.finished;
-    const reason = input.text !== early.input.text ? "input_changed" : await whyUnfit(early, run, this.#ports.planContext().workspace);
+    const reason = input.text !== early.input.text ? "input_changed" : await whyUnfit(early, run, this.#ports.planContext(null).workspace);
     if (reason === null) return { run, speculation: early.speculation };
     this.#record(early, reason);
     return null;
@@ -141,8 +141,8 @@ export class Speculator {
   }
 
   #start({ key, tool, input }: Wanted): void {
-    const plan = tool.plan(input, this.#ports.planContext());
-    if (plan.kind === "unable" || this.#runs.has(key)) return;
+    const plan = tool.plan(input, this.#ports.planContext(null));
+    if (plan.kind !== "launch" || this.#runs.has(key)) return;
     const speculation = newSpeculationId();
     const stop = new AbortController();
     const { recorder, supervisor, session } = this.#ports;

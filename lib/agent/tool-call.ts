@@ -125,11 +125,11 @@ function toToolCall(tool: string, witness: Witness, toolbox: Toolbox, ports: Tur
 }
 
 /** A plan depends on nothing but the input and the context, so asking for it again says what the call was given. */
-function exportsOf(name: string, { allowed, started, ended }: Witness, ports: TurnPorts): ToolCall["exports"] | null {
+function exportsOf(name: string, { allowed, started, ended }: Witness, ports: TurnPorts): NonNullable<ToolCall["exports"]> | null {
   const tool = ports.tools.find(name);
   if (tool?.origin.system !== "stella" || allowed === null || !started) return null;
   const value = allowed.input as JsonObject;
-  const plan = tool.plan({ value, text: allowed.input_text ?? canonicalValue(value) }, ports.planContext());
+  const plan = tool.plan({ value, text: allowed.input_text ?? canonicalValue(value) }, ports.planContext(null));
   if (plan.kind !== "launch" || plan.launch.kind !== "process") return null;
   const made = Object.keys(plan.launch.env).filter((variable) => variable.startsWith(EXPORT_PREFIX)).sort();
   return { made, withheld: ended?.exports_withheld ?? [] };

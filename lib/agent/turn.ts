@@ -38,7 +38,8 @@ export interface TurnPorts {
   readonly env_withheld: readonly string[];
   /** Whether read-only calls may run while the model streams. */
   readonly speculate: boolean;
-  planContext(): PlanContext;
+  /** `call`: the one that is planned for; null if it is none that could have children. */
+  planContext(call: string | null): PlanContext;
 }
 
 /**

@@ -42,6 +42,27 @@ export interface PlanContext {
   readonly env: Readonly<Record<string, string>>;
   /** The projections that built-ins read. Each is made when it is asked for. */
   readonly state: PlanState;
+  /** Absent where no session can have children: one child too deep, or no session's call. */
+  readonly children?: Children;
+}
+
+/** Sessions that work for the call of another. */
+export interface Children {
+  /** Never rejects: the run's reply is the child's last words. */
+  run(brief: ChildBrief, now: AbortSignal, stop: AbortSignal): Promise<ChildRun>;
+}
+
+export interface ChildBrief {
+  readonly title: string;
+  readonly prompt: string;
+  /** It gets the read-only tools alone. */
+  readonly read_only: boolean;
+}
+
+export interface ChildRun {
+  readonly run: Run;
+  /** Null if it could not be opened. */
+  readonly session: string | null;
 }
 
 export interface PlanState {
@@ -61,8 +82,18 @@ export type Plan =
     readonly program?: string;
     readonly exports_withheld?: readonly WithheldExport[];
   }
+  | RemotePlan
   /** It cannot run, and trying again would not help. */
   | { readonly kind: "unable"; readonly problem: string };
+
+/** A plan whose call goes to something that already runs. The caller records the intent before, and one end after. */
+export interface RemotePlan {
+  readonly kind: "remote";
+  /** Who carries it out, for the log: `mcp:NAME`, `child`. */
+  readonly worker: string;
+  /** Never rejects: every ending is a `Run`. `now` ends it as `cancelled`; `stop` asks it to end at a safe point. */
+  call(now: AbortSignal, stop: AbortSignal): Promise<Run>;
+}
 
 export interface ReadResult {
   readonly result: CallResult;

@@ -92,6 +92,24 @@ export function createToolbox(candidates: readonly Candidate[], options: Toolbox
   };
 }
 
+/** The same without whatever changes something: for a child that is only to look. */
+export function readOnly(toolbox: Toolbox): Toolbox {
+  const offered = toolbox.offered.filter(({ read_only }) => read_only);
+  const names = new Set(offered.map(({ name }) => name));
+  return {
+    ...toolbox,
+    offered,
+    find: (name) => names.has(name) ? toolbox.find(name) : undefined,
+    closest: (name) => closest(name, [...names], 3),
+    whyNot: (name) =>
+      toolbox.find(name) === undefined || names.has(name)
+        ? toolbox.whyNot(name)
+        : { by: "unknown_tool", reason: `"${name}" is not available here: this session may only look, not change anything.` },
+    declarations: () => toolbox.declarations().filter(({ name }) => names.has(name)),
+    recorded: () => offered.map(toRecord),
+  };
+}
+
 interface Row {
   readonly listing: Listing;
   readonly tool?: Tool;

@@ -9,6 +9,7 @@ import type { HostContext, HostReply } from "../../session/launch.ts";
 import type { Approval } from "../tool.ts";
 import { bash } from "./bash.ts";
 import { type BuiltinDefinition, failed } from "./definition.ts";
+import { delegate } from "./delegate.ts";
 import { deleteFile } from "./delete-file.ts";
 import { deleteState } from "./delete-state.ts";
 import { editFile } from "./edit-file.ts";
@@ -53,7 +54,7 @@ export const CATALOG: readonly CatalogRow[] = [
   { ...row("task_complete", "task", "changes", "never", taskComplete), reserved: false },
   { ...row("task_cancel", "task", "changes", "never", taskCancel), reserved: false },
   row("task_assign", "task", "changes", "never", taskAssign),
-  row("delegate", "task", "changes", "never"),
+  row("delegate", "task", "changes", "never", delegate),
   row("save_state", "scratch", "changes", "never", saveState),
   row("get_state", "scratch", "reads twice", "never", getState),
   row("list_state", "scratch", "reads twice", "never", listState),
@@ -69,9 +70,10 @@ export const MCP_PREFIX = "mcp__";
 /** Runs one built-in here, in this process. Every ending is a reply. */
 export async function runBuiltin(tool: string, input: JsonInput, context: HostContext): Promise<HostReply> {
   const definition = CATALOG.find(({ name }) => name === tool)?.definition;
-  if (definition?.kind !== "host") return failed(`There is no built-in "${tool}" that a tool host can run`);
+  const run = definition === undefined || definition.kind === "process" ? undefined : definition.run;
+  if (run === undefined) return failed(`There is no built-in "${tool}" that a tool host can run`);
   try {
-    return await definition.run(input.value, context);
+    return await run(input.value, context);
   } catch (error) {
     return failed(`${tool} failed: ${error instanceof Error ? error.message : String(error)}`);
   }

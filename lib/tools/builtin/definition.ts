@@ -1,7 +1,7 @@
 /** What a built-in is made of, and the small words that all of them use. */
 import type { Json, JsonInput, JsonObject } from "../../session/json.ts";
 import type { HostContext, HostReply, ProcessLaunch } from "../../session/launch.ts";
-import type { PlanContext, PlanState } from "../tool.ts";
+import type { ChildBrief, PlanContext, PlanState } from "../tool.ts";
 
 export type BuiltinDefinition =
   | {
@@ -19,6 +19,18 @@ export type BuiltinDefinition =
     readonly description: string;
     readonly input_schema: Readonly<Record<string, unknown>>;
     plan(input: JsonInput, context: PlanContext): ProcessLaunch;
+  }
+  | {
+    /** A session that works for the call. */
+    readonly kind: "child";
+    readonly description: string;
+    readonly input_schema: Readonly<Record<string, unknown>>;
+    /** Null if this input is answered inside a tool host, by `run`. */
+    brief(input: JsonObject, context: PlanContext): ChildBrief | null;
+    /** What the session's task board learns of it. */
+    conclude?(input: JsonObject, context: PlanContext, session: string): readonly JsonObject[];
+    readonly needs?: readonly (keyof PlanState)[];
+    run?(input: JsonObject, context: HostContext): Promise<HostReply>;
   };
 
 export function succeeded(text: string, data?: Json, changes?: readonly JsonObject[]): HostReply {

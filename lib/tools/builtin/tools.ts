@@ -3,7 +3,8 @@ import { sha256 } from "../../session/digest.ts";
 import type { Run } from "../../session/launch.ts";
 import { capped, readFailure, section, truncation } from "../ending.ts";
 import { compileOwnSchema } from "../schema.ts";
-import type { ReadResult, Tool } from "../tool.ts";
+import type { ChildBrief, Plan, PlanContext, ReadResult, Tool } from "../tool.ts";
+import type { JsonInput } from "../../session/json.ts";
 import { CATALOG, type CatalogRow } from "./catalog.ts";
 import type { BuiltinDefinition } from "./definition.ts";
 
@@ -30,6 +31,8 @@ function toTool(row: CatalogRow, definition: BuiltinDefinition): Tool {
     check: (input) => schema.check(input.value),
     plan: (input, context) => {
       if (definition.kind === "process") return { kind: "launch", launch: definition.plan(input, context) };
+      const brief = definition.kind === "child" ? definition.brief(input.value, context) : null;
+      if (definition.kind === "child" && brief !== null) return planChild(name, definition, brief, input, context);
       const { workspace, env, state } = context;
       const needed = Object.fromEntries((definition.needs ?? []).map((projection) => [projection, state[projection]]));
       return {
@@ -38,6 +41,23 @@ function toTool(row: CatalogRow, definition: BuiltinDefinition): Tool {
       };
     },
     read: (run) => definition.kind === "process" ? readProcess(name, run) : readReply(name, run),
+  };
+}
+
+type ChildDefinition = Extract<BuiltinDefinition, { kind: "child" }>;
+
+function planChild(name: string, definition: ChildDefinition, brief: ChildBrief, input: JsonInput, context: PlanContext): Plan {
+  const { children } = context;
+  if (children === undefined) return { kind: "unable", problem: `${name} was not run: a session that works for another cannot hand work on.` };
+  return {
+    kind: "remote",
+    worker: "child",
+    call: async (now, stop) => {
+      const { run, session } = await children.run(brief, now, stop);
+      if (run.reply === undefined || session === null) return run;
+      const changes = definition.conclude?.(input.value, context, session) ?? [];
+      return { ...run, reply: { ...run.reply, data: { session }, ...(changes.length === 0 ? {} : { changes }) } };
+    },
   };
 }
 

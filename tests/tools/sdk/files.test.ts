@@ -40,7 +40,7 @@ describe("loadSdkFile()", () => {
     expect(greet.check(toInput({ name: 1 })).map(({ pointer }) => pointer)).toEqual(["/name"]);
     const input = toInput({ name: "ada" });
     const plan = greet.plan(input, { ...placeOf(), state: { reads: {}, tasks: {}, scratch: {} } });
-    if (plan.kind !== "launch") throw new Error(plan.problem);
+    if (plan.kind !== "launch") throw new Error(`planned as ${plan.kind}`);
     expect(plan.program).toBe(file.path);
     expect(plan.launch.timeout_ms).toBe(4321);
     expect(greet.read(await runLaunch(plan.launch), input).result.data).toBe("hello ada");

@@ -1,0 +1,54 @@
+/**
+ * Sessions that work for a call of another: `delegate` and `task_assign`. A child is a session like any other, linked in
+ * its first event; it shares the model, the gate and the supervisor of its parent, and ends with the parent's call.
+ */
+import { NOTHING_CAPTURED, type Run } from "../session/launch.ts";
+import type { ChildBrief, ChildRun, Children } from "../tools/tool.ts";
+import type { Session } from "./session.ts";
+import type { TurnResult } from "./turn.ts";
+
+/** Levels of sessions below the one that a person prompts. */
+export const MAX_DEPTH = 2;
+/** Steps of a child's one turn, if its parent may make more. */
+export const CHILD_STEPS = 50;
+
+/** Opens a child for one brief. */
+export type OpenChild = (brief: ChildBrief) => Promise<Session>;
+
+export function createChildren(open: OpenChild): Children {
+  return { run: (brief, now, stop) => runChild(open, brief, now, stop) };
+}
+
+async function runChild(open: OpenChild, brief: ChildBrief, now: AbortSignal, stop: AbortSignal): Promise<ChildRun> {
+  const began = performance.now();
+  let child: Session | null = null;
+  try {
+    child = await open(brief);
+    const result = await child.prompt(brief.prompt, { source: "parent", now, stop });
+    return { session: child.id, run: toRun(result, child.id, performance.now() - began, now) };
+  } catch (error) {
+    const problem = `The child session could not go on: ${error instanceof Error ? error.message : String(error)}`;
+    const outcome = child === null ? { kind: "not_started", reason: "cannot_start" } as const : { kind: "unknown", cause: "child_failed" } as const;
+    return { session: child?.id ?? null, run: { ...emptyRun(performance.now() - began), outcome, problem } };
+  } finally {
+    // What the journal has against it was the child's own failure, and is told above.
+    await child?.close().catch(() => undefined);
+  }
+}
+
+function emptyRun(duration_ms: number): Omit<Run, "outcome"> {
+  return { stdout: NOTHING_CAPTURED, stderr: NOTHING_CAPTURED, duration_ms, reaped: [] };
+}
+
+function toRun(result: TurnResult, session: string, duration_ms: number, now: AbortSignal): Run {
+  if (now.aborted) return { ...emptyRun(duration_ms), outcome: { kind: "cancelled" } };
+  return { ...emptyRun(duration_ms), outcome: { kind: "returned" }, reply: toReply(result, session) };
+}
+
+/** An empty report is not a success: whoever asked would take silence for an answer. */
+function toReply(result: TurnResult, session: string): { readonly is_error: boolean; readonly text: string } {
+  if (result.reason === "completed" && result.text.trim() !== "") return { is_error: false, text: result.text };
+  const why = result.reason === "completed" ? "gave an empty report" : `${result.reason}${result.detail === undefined ? "" : ` (${result.detail})`}`;
+  const last = result.text.trim() === "" ? "" : ` Its last words: ${result.text}`;
+  return { is_error: true, text: `The child session ${session} did not finish: ${why}.${last}` };
+}

@@ -1,0 +1,117 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { type Agent, openAgent } from "../../lib/agent/agent.ts";
+import type { StopReason } from "../../lib/agent/turn.ts";
+import { isKnown, type SessionEvent } from "../../lib/session/event.ts";
+import { chatReply, type FixtureEndpoint, startEndpoint } from "../fixtures/endpoint.ts";
+import { isAlive } from "../fixtures/alive.ts";
+import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
+import { readFileSync } from "node:fs";
+
+let workspace: TestWorkspace;
+let agents: Agent[];
+let endpoint: FixtureEndpoint | null;
+
+beforeEach(async () => {
+  workspace = await createWorkspace();
+  agents = [];
+  endpoint = null;
+});
+
+afterEach(async () => {
+  await Promise.all(agents.map((agent) => agent.close()));
+  await endpoint?.close();
+  await workspace.remove();
+});
+
+/** Answers in the order of the requests: parent and child share the endpoint, and one waits for the other. */
+async function open(...replies: readonly Parameters<typeof chatReply>[0][]): Promise<Agent> {
+  endpoint = await startEndpoint(replies.map((reply) => chatReply(reply)));
+  const env = { PATH: process.env["PATH"] ?? "", HOME: workspace.home, ORRERY_HOME: workspace.home };
+  const agent = openAgent({ workspace: workspace.path, trustWorkspace: true, model: "local/test", baseUrl: endpoint.url, env });
+  agents.push(agent);
+  return agent;
+}
+
+async function eventsOf(agent: Agent, id: string): Promise<readonly SessionEvent[]> {
+  return (await agent.events(id)).flatMap((row) => row.kind === "event" && isKnown(row.event) ? [row.event] : []);
+}
+
+const call = (name: string, input: object) => ({ name, arguments: JSON.stringify(input) });
+
+describe("delegate", () => {
+  test("gives the report of a session that may only look, and that is linked to its parent's call", async () => {
+    await workspace.write("notes.txt", "alpha\n");
+    const agent = await open(
+      { calls: [call("delegate", { description: "look", prompt: "What is in notes.txt?" })] },
+      { calls: [call("read_file", { path: "notes.txt" }), call("bash", { command: "touch canary" })] },
+      { text: "It says alpha." },
+      { text: "The report says alpha." },
+    );
+    const session = await agent.create();
+    const result = await session.prompt("go", { source: "test" });
+    expect(result).toMatchObject({ reason: "completed", text: "The report says alpha." });
+    expect(existsSync(join(workspace.path, "canary"))).toBe(false);
+    const parent = await eventsOf(agent, session.id);
+    const end = parent.find((event) => event.type === "call_ended");
+    expect(end).toMatchObject({ outcome: { kind: "returned" }, result: { is_error: false, text: "It says alpha." } });
+    const child = (await agent.list()).find((each) => each.session !== session.id)?.session ?? "";
+    const events = await eventsOf(agent, child);
+    expect(events[0]).toMatchObject({ type: "session_opened", parent: { session: session.id, call: end?.type === "call_ended" ? end.call : "" } });
+    const offered = events[0]?.type === "session_opened" ? events[0].tools : [];
+    expect(offered.length).toBeGreaterThan(0);
+    expect(offered.filter((tool) => !tool.read_only)).toEqual([]);
+    expect(events.find((event) => event.type === "call_denied")).toMatchObject({ by: "unknown_tool" });
+  });
+
+  test("says so when the child ends without a report", async () => {
+    const agent = await open({ calls: [call("delegate", { description: "look", prompt: "?" })] }, { text: "" }, { text: "ok" });
+    const session = await agent.create();
+    await session.prompt("go", { source: "test" });
+    const end = (await eventsOf(agent, session.id)).find((event) => event.type === "call_ended");
+    expect(end).toMatchObject({ result: { is_error: true, text: expect.stringContaining("empty report") } });
+  });
+});
+
+describe("task_assign", () => {
+  const steps = [
+    { calls: [call("task_create", { subject: "Write it down" })] },
+    { calls: [call("task_assign", { id: "t1", briefing: "Put alpha into out.txt." })] },
+  ];
+
+  test("briefs a session that can change things, and notes it as the owner", async () => {
+    const agent = await open(...steps, { calls: [call("write_file", { path: "out.txt", content: "alpha" })] }, { text: "Written." }, { text: "ok" });
+    const session = await agent.create();
+    await session.prompt("go", { source: "test" });
+    expect(readFileSync(join(workspace.path, "out.txt"), "utf8")).toBe("alpha");
+    const child = (await agent.list()).find((each) => each.session !== session.id)?.session;
+    expect(session.state().tasks["t1"]).toMatchObject({ owner: child, briefing: "Put alpha into out.txt." });
+  });
+
+  test("cannot be handed on for ever", async () => {
+    const down = (depth: number) => [
+      { calls: [call("task_create", { subject: `Level ${depth}` })] },
+      { calls: [call("task_assign", { id: "t1", briefing: "Go deeper." })] },
+    ];
+    const agent = await open(...down(0), ...down(1), ...down(2), { text: "too deep" }, { text: "one up" }, { text: "top" });
+    const session = await agent.create();
+    expect(await session.prompt("go", { source: "test" })).toMatchObject({ reason: "completed", text: "top" });
+    expect(await agent.list()).toHaveLength(3);
+  });
+
+  test("ends with its parent: what the child had running is gone", async () => {
+    await workspace.tool("forever", "echo $$ > pid; exec sleep 600");
+    const agent = await open(...steps, { calls: [call("forever", {})] });
+    const session = await agent.create();
+    const now = new AbortController();
+    const turn = session.prompt("go", { source: "test", now: now.signal });
+    while (!existsSync(join(workspace.path, "pid"))) await new Promise((resolve) => setTimeout(resolve, 10));
+    const reason: StopReason = { reason: "cancelled", detail: "test" };
+    now.abort(reason);
+    expect(await turn).toMatchObject({ reason: "cancelled" });
+    expect(isAlive(Number(readFileSync(join(workspace.path, "pid"), "utf8")))).toBe(false);
+    const child = (await agent.list()).find((each) => each.session !== session.id);
+    expect(child?.status).toBe("idle");
+  });
+});
