@@ -1,0 +1,344 @@
+/** The parameters that a tool declares, in both of the documented forms. */
+import { numberToken, parseKeepingNumbers } from "../../session/json.ts";
+import { nearest } from "../nearest.ts";
+import { type Matcher, type PatternEngine, translatePattern } from "../schema-pattern.ts";
+import { NAME } from "./name.ts";
+import { clip, type Report } from "./report.ts";
+import { describeNode, toJsonText, type YamlEntry, type YamlMapping, type YamlNode, type YamlText } from "./yaml-tree.ts";
+
+export const TYPES = ["string", "number", "integer", "boolean", "array"] as const;
+export type ParameterType = (typeof TYPES)[number];
+
+export interface Parameter {
+  readonly name: string;
+  readonly type: ParameterType;
+  readonly description: string | null;
+  readonly required: boolean;
+  /** JSON text; null if there is none. */
+  readonly default: string | null;
+  readonly enum: readonly (string | number | boolean)[] | null;
+  readonly pattern: { readonly source: string; readonly matcher: Matcher } | null;
+  readonly minLength: number | null;
+  readonly maxLength: number | null;
+  readonly min: number | null;
+  readonly max: number | null;
+  readonly items: ParameterType | null;
+}
+
+const KEYS = ["type", "description", "required", "default", "enum", "pattern", "minLength", "maxLength", "min", "max", "items"];
+const MAX_PATTERN = 1024;
+
+export function readParameters(node: YamlNode | null, engine: PatternEngine | null, report: Report): readonly Parameter[] {
+  if (node === null) return [];
+  const found = node.kind === "mapping"
+    ? node.entries.map(toNamed)
+    : node.kind === "sequence"
+    ? node.items.flatMap((item, index) => readListed(item, index, report))
+    : null;
+  if (found === null) {
+    report.add("error", "wrong_type", node.at, `"parameters" must be a mapping or a list, not ${describeNode(node)}`);
+    return [];
+  }
+  const seen = new Set<string>();
+  return found.flatMap((named) => {
+    if (!NAME.test(named.name)) {
+      const message = `The parameter name ${
+        JSON.stringify(clip(named.name))
+      } is not valid: it must be lower-case letters, digits and underscores, and start with a letter`;
+      report.add("error", "invalid_parameter_name", named.nameAt, message, "Write it like name_of_it.");
+    }
+    if (seen.has(named.name)) {
+      report.add("error", "duplicate_parameter", named.nameAt, `The parameter "${clip(named.name)}" is there twice`, "Remove one of them.");
+    }
+    seen.add(named.name);
+    const parameter = new ParameterReader(named, engine, report).read();
+    return parameter === null ? [] : [parameter];
+  });
+}
+
+interface Named {
+  readonly name: string;
+  readonly nameAt: number;
+  readonly node: YamlNode;
+  /** Keys that are known besides. */
+  readonly extra: readonly string[];
+}
+
+function toNamed({ key, keyAt, value }: YamlEntry): Named {
+  return { name: key, nameAt: keyAt, node: value, extra: [] };
+}
+
+function readListed(node: YamlNode, index: number, report: Report): readonly Named[] {
+  const fault = (message: string) => {
+    report.add("error", "wrong_type", node.at, message, "Write - name: …, then the other keys below it.");
+    return [];
+  };
+  if (node.kind !== "mapping") return fault(`Entry ${index + 1} of "parameters" must be a mapping, not ${describeNode(node)}`);
+  const name = node.entries.find(({ key }) => key === "name")?.value;
+  if (name?.kind !== "scalar" || typeof name.value !== "string" || name.value === "") {
+    return fault(`Entry ${index + 1} of "parameters" has no "name" that is a string`);
+  }
+  return [{ name: name.value, nameAt: name.at, node, extra: ["name"] }];
+}
+
+class ParameterReader {
+  readonly #named: Named;
+  readonly #engine: PatternEngine | null;
+  readonly #report: Report;
+  #entries: ReadonlyMap<string, YamlEntry> = new Map();
+
+  constructor(named: Named, engine: PatternEngine | null, report: Report) {
+    this.#named = named;
+    this.#engine = engine;
+    this.#report = report;
+  }
+
+  read(): Parameter | null {
+    const { name, node, extra } = this.#named;
+    if (node.kind !== "mapping") {
+      this.#error("wrong_type", node.at, `must be a mapping with a "type", not ${describeNode(node)}`, "Write type: string below it.");
+      return null;
+    }
+    this.#readKeys(node, [...KEYS, ...extra]);
+    const type = this.#type();
+    if (type === null) return null;
+    const description = this.#scalar("description", "string");
+    const required = this.#scalar("required", "boolean") ?? false;
+    const constraints = this.#constraints(type);
+    const fallback = this.#default(type, constraints.items);
+    if (required && fallback !== null) {
+      this.#warn("unused_default", this.#at("default"), "is required, so its default is never used", "Remove required or the default.");
+    }
+    return { name, type, description, required, default: fallback, ...constraints };
+  }
+
+  #readKeys(node: YamlMapping, known: readonly string[]): void {
+    for (const { key, keyAt } of node.entries) {
+      if (known.includes(key)) continue;
+      const meant = nearest(key, known);
+      this.#warn(
+        "unknown_key",
+        keyAt,
+        `has the unknown key "${clip(key)}", which does nothing`,
+        meant === null ? `Known keys are ${KEYS.join(", ")}.` : `Did you mean ${meant}?`,
+      );
+    }
+    // A key without a value is as good as absent.
+    this.#entries = new Map(
+      node.entries.filter(({ value }) => value.kind !== "scalar" || value.value !== null).map((entry) => [entry.key, entry]),
+    );
+  }
+
+  #type(): ParameterType | null {
+    const node = this.#entries.get("type")?.value;
+    if (node === undefined) {
+      this.#error("missing_type", this.#named.nameAt, `has no "type"`, `Write type: and one of ${TYPES.join(", ")}.`);
+      return null;
+    }
+    const type = toType(node);
+    if (type === null) {
+      const meant = node.kind === "scalar" && typeof node.value === "string" ? nearest(node.value, TYPES) : null;
+      this.#error(
+        "invalid_type",
+        node.at,
+        `must have a type out of ${TYPES.join(", ")}`,
+        meant === null ? undefined : `Did you mean ${meant}?`,
+      );
+    }
+    return type;
+  }
+
+  #constraints(type: ParameterType): Pick<Parameter, "enum" | "pattern" | "minLength" | "maxLength" | "min" | "max" | "items"> {
+    const numeric = type === "number" || type === "integer";
+    const fitting = {
+      enum: this.#fits("enum", type !== "array", type) ? this.#enum(type) : null,
+      pattern: this.#fits("pattern", type === "string", type) ? this.#pattern() : null,
+      minLength: this.#fits("minLength", type === "string", type) ? this.#length("minLength") : null,
+      maxLength: this.#fits("maxLength", type === "string", type) ? this.#length("maxLength") : null,
+      min: this.#fits("min", numeric, type) ? this.#scalar("min", "number") : null,
+      max: this.#fits("max", numeric, type) ? this.#scalar("max", "number") : null,
+      items: this.#fits("items", type === "array", type) ? this.#items() : null,
+    };
+    this.#checkOrder("minLength", fitting.minLength, "maxLength", fitting.maxLength);
+    this.#checkOrder("min", fitting.min, "max", fitting.max);
+    return fitting;
+  }
+
+  #fits(key: string, fits: boolean, type: ParameterType): boolean {
+    if (!fits && this.#entries.has(key)) {
+      this.#warn("ignored_constraint", this.#at(key), `has "${key}", which means nothing for type ${type} and is ignored`, "Remove it.");
+    }
+    return fits;
+  }
+
+  #checkOrder(low: string, least: number | null, high: string, most: number | null): void {
+    if (least !== null && most !== null && least > most) {
+      this.#warn("empty_range", this.#at(low), `has a ${low} above its ${high}, so no value fits`);
+    }
+  }
+
+  #enum(type: ParameterType): readonly (string | number | boolean)[] | null {
+    const node = this.#entries.get("enum")?.value;
+    if (node === undefined) return null;
+    if (node.kind !== "sequence") {
+      this.#error("wrong_type", node.at, `must have a list as "enum", not ${describeNode(node)}`);
+      return null;
+    }
+    const members = node.items.flatMap((item) => {
+      const text = this.#convert(item, type, null);
+      if (text !== null) return [JSON.parse(text) as string | number | boolean];
+      this.#warn("ignored_constraint", item.at, `has ${describeNode(item)} in its "enum", which is no ${type} and is ignored`);
+      return [];
+    });
+    if (members.length === 0) this.#warn("ignored_constraint", node.at, 'has an "enum" without a value that fits; it is ignored');
+    return members.length === 0 ? null : members;
+  }
+
+  #pattern(): Parameter["pattern"] {
+    const source = this.#scalar("pattern", "string");
+    if (source === null) return null;
+    const at = this.#at("pattern");
+    if (source.length > MAX_PATTERN) {
+      this.#error("pattern_too_long", at, `has a pattern of ${source.length} characters, and it may have ${MAX_PATTERN}`);
+      return null;
+    }
+    const translation = translatePattern(source);
+    if (translation.kind === "refused") {
+      this.#error("invalid_pattern", at, `has a pattern that cannot be used: ${translation.problem}`);
+      return null;
+    }
+    try {
+      return this.#engine === null ? null : { source, matcher: this.#engine(translation.plan) };
+    } catch (error) {
+      this.#error(
+        "invalid_pattern",
+        at,
+        `has a pattern that cannot be run in linear time: ${error instanceof Error ? error.message : String(error)}`,
+      );
+      return null;
+    }
+  }
+
+  #length(key: string): number | null {
+    const value = this.#scalar(key, "number");
+    if (value === null || (Number.isInteger(value) && value >= 0)) return value;
+    this.#error("wrong_type", this.#at(key), `must have a whole number from 0 as "${key}", not ${value}`);
+    return null;
+  }
+
+  #items(): ParameterType | null {
+    const node = this.#entries.get("items")?.value;
+    if (node === undefined) return null;
+    const inner = node.kind === "mapping" ? node.entries : [];
+    const type = inner.find(({ key }) => key === "type")?.value;
+    const found = type === undefined ? null : toType(type);
+    if (found === null) {
+      this.#error("wrong_type", node.at, `must have "items" of the form {type: …} with a type out of ${TYPES.join(", ")}`);
+      return null;
+    }
+    for (const { key, keyAt } of inner) {
+      if (key !== "type") {
+        this.#warn("unknown_key", keyAt, `has "${clip(key)}" in its items, which does nothing`, "Only type counts there.");
+      }
+    }
+    return found;
+  }
+
+  #default(type: ParameterType, items: ParameterType | null): string | null {
+    const node = this.#entries.get("default")?.value;
+    if (node === undefined) return null;
+    const text = this.#convert(node, type, items);
+    if (text === null) {
+      this.#warn("ignored_default", node.at, `has ${describeNode(node)} as its default, which is no ${type}; it is not used`);
+    }
+    if (text?.includes("\\u0000") === true) {
+      this.#error("nul_character", node.at, "has a NUL character in its default, which no program can receive");
+    }
+    return text;
+  }
+
+  /** JSON text of a value of the type; converted, with a warning, if nothing is lost; else null. */
+  #convert(node: YamlNode, type: ParameterType, items: ParameterType | null): string | null {
+    if (type === "array") {
+      if (node.kind !== "sequence") return null;
+      const members = node.items.map((item) => items === null || items === "array" ? toJsonText(item) : this.#convert(item, items, null));
+      return members.includes(null) ? null : `[${members.join(",")}]`;
+    }
+    if (node.kind !== "scalar" || node.value === null) return null;
+    if (fitsType(node.value, type)) return toJsonText(node);
+    if (type === "string") {
+      this.#warn(
+        "quote_it",
+        node.at,
+        `is a string, and ${describeNode(node)} is not; it is taken as written`,
+        `Quote it: '${clip(node.source)}'.`,
+      );
+      return JSON.stringify(node.source);
+    }
+    return this.#convertText(node, type);
+  }
+
+  #convertText(node: YamlText, type: ParameterType): string | null {
+    if (typeof node.value !== "string") return null;
+    let value: unknown;
+    try {
+      value = parseKeepingNumbers(node.value);
+    } catch {
+      // Not the text of a JSON value, so it cannot be converted.
+      return null;
+    }
+    const token = numberToken(value);
+    if (!fitsType(token === null ? value : Number(token), type)) return null;
+    this.#warn(
+      "converted_value",
+      node.at,
+      `is of type ${type}, and "${clip(node.value)}" is a string; it is converted`,
+      "Remove the quotes.",
+    );
+    return node.value.trim();
+  }
+
+  #scalar(key: string, type: "string"): string | null;
+  #scalar(key: string, type: "number"): number | null;
+  #scalar(key: string, type: "boolean"): boolean | null;
+  #scalar(key: string, type: "string" | "number" | "boolean"): string | number | boolean | null {
+    const node = this.#entries.get(key)?.value;
+    if (node === undefined) return null;
+    if (node.kind === "scalar" && typeof node.value === type) return node.value;
+    const remedy = type === "boolean" ? "Write true or false, without quotes." : type === "string" ? "Put it in quotes." : undefined;
+    this.#error("wrong_type", node.at, `must have a ${type} as "${key}", not ${describeNode(node)}`, remedy);
+    return null;
+  }
+
+  #at(key: string): number {
+    return this.#entries.get(key)?.value.at ?? this.#named.nameAt;
+  }
+
+  #error(code: string, at: number, problem: string, remedy?: string): void {
+    this.#report.add("error", code, at, `Parameter "${clip(this.#named.name)}" ${problem}`, remedy);
+  }
+
+  #warn(code: string, at: number, problem: string, remedy?: string): void {
+    this.#report.add("warning", code, at, `Parameter "${clip(this.#named.name)}" ${problem}`, remedy);
+  }
+}
+
+function toType(node: YamlNode): ParameterType | null {
+  return node.kind === "scalar" ? TYPES.find((type) => type === node.value) ?? null : null;
+}
+
+/** Whether a value is of a type; numbers must be finite, and 1.0 is an integer. */
+export function fitsType(value: unknown, type: ParameterType): boolean {
+  switch (type) {
+    case "string":
+      return typeof value === "string";
+    case "boolean":
+      return typeof value === "boolean";
+    case "number":
+      return typeof value === "number" && Number.isFinite(value);
+    case "integer":
+      return Number.isInteger(value);
+    case "array":
+      return Array.isArray(value);
+  }
+}

@@ -1,0 +1,264 @@
+/**
+ * Follows the quoting of a shell script from left to right, one character at a time, and says in what place the next
+ * character stands. It reads what bash and dash read the same way; what they do not is `lost`.
+ *
+ * Q1  In a place that `place()` names, both shells are in that place: a value encoded for it is seen as it is.
+ * Q2  A reading that is not sure says so, and stays unsure to the end of the script. It never guesses.
+ * Q3  A value that was put in is opaque: it ends nothing, begins nothing and is never looked at.
+ * Q4  The state is plain data (`shell-state.ts`): a fork reads on by itself; equal keys read on equally.
+ */
+import { commandValue, readCommand } from "./shell-command.ts";
+import { newArithmeticFrame, newParameterFrame, readArithmetic, readParameter } from "./shell-expansions.ts";
+import { extendLine, readHere, watchHere } from "./shell-here.ts";
+import { type Place, placeOf, type Refusal } from "./shell-place.ts";
+import { type CommandFrame, type Dialect, type Frame, type Lost, newCommandFrame, OPAQUE } from "./shell-state.ts";
+
+/** Every character costs a look at each. */
+const DEEPEST = 40;
+
+/** Told of a tag whose place turned out later to be one where nothing can stand. */
+export type Objection = (tag: number, refusal: Refusal) => void;
+
+export class ShellReader {
+  frames: Frame[];
+  /** A backslash was read and the next character decides what it means. */
+  escaped = false;
+  /** The same for `$`, and for `$(`. */
+  dollar = false;
+  substitution = false;
+  /** The script between backticks, which is read after its own backslashes are taken out. */
+  inner: ShellReader | null = null;
+  innerEscaped = false;
+  fate: Lost | null = null;
+  readonly #dialect: Dialect;
+  readonly #object: Objection;
+  #at = 0;
+
+  constructor(dialect: Dialect, object: Objection, opener: CommandFrame["opener"] = "script") {
+    this.#dialect = dialect;
+    this.#object = object;
+    this.frames = [newCommandFrame(opener)];
+  }
+
+  get dialect(): Dialect {
+    return this.#dialect;
+  }
+
+  /** Equal for readings that go on equally; what only warnings look at does not count. */
+  key(): string {
+    return JSON.stringify(this, (name, value: unknown) => name === "previous" ? undefined : value);
+  }
+
+  fork(): ShellReader {
+    return this.#revive(JSON.parse(JSON.stringify(this)) as ShellReader);
+  }
+
+  #revive(plain: ShellReader): ShellReader {
+    const copy = new ShellReader(this.#dialect, this.#object);
+    Object.assign(copy, plain, { inner: plain.inner === null ? null : this.#revive(plain.inner) });
+    return copy;
+  }
+
+  /** Where something put in now would stand. */
+  place(): Place | Refusal {
+    return placeOf(this);
+  }
+
+  /** Reads on over literal text. `at`: where the character stands, for messages. */
+  feed(char: string, at: number): void {
+    if (this.fate !== null) return;
+    this.#at = at;
+    this.#watchLines(char, at);
+    if (this.inner !== null) this.#feedBackticks(this.inner, char, at);
+    else if (this.escaped) this.#feedEscaped(char, at);
+    else if (this.#feedPending(char, at)) return;
+    else this.#read(char, at);
+  }
+
+  /** Reads on over a value that renders as something. */
+  value(tag: number): void {
+    if (this.fate !== null) return;
+    for (const frame of this.frames) {
+      if (frame.kind !== "here") continue;
+      frame.line = null;
+      frame.backslash = false;
+    }
+    if (this.inner !== null) return this.inner.value(tag);
+    if (this.substitution) this.#enterSubstitution();
+    const top = this.top;
+    if (top.kind === "command") commandValue(top);
+    else if (top.kind === "parameter") top.last = OPAQUE;
+    this.#noteCondition(tag);
+  }
+
+  get #inString(): boolean {
+    return this.inner === null && ["single", "double", "ansi"].includes(this.top.kind);
+  }
+
+  get top(): Frame {
+    const top = this.frames.at(-1);
+    if (top === undefined) throw new TypeError("Cannot read on as no frame is open");
+    return top;
+  }
+
+  /** The command whose word the top frame is a part of. */
+  get command(): CommandFrame | null {
+    return this.frames.findLast((frame) => frame.kind === "command") ?? null;
+  }
+
+  /** Whether a complete script may end here. */
+  get atRest(): boolean {
+    const [frame, ...more] = this.frames;
+    if (this.fate !== null || this.inner !== null || this.escaped || this.substitution || frame?.kind !== "command") return false;
+    const [document] = more;
+    if (document !== undefined && more.length === 1 && document.kind === "here") {
+      return document.rest.length === 0 && document.line === document.document.delimiter && frame.groups.length === 0;
+    }
+    return more.length === 0 && frame.groups.length === 0 && !frame.comment && frame.delimiter === null && frame.pending.length === 0;
+  }
+
+  push(frame: Frame): void {
+    if (this.frames.length < DEEPEST) this.frames.push(frame);
+    else this.lose("quotes and expansions nested too deeply", this.#at);
+  }
+
+  pop(): void {
+    this.frames.pop();
+  }
+
+  openBackticks(): void {
+    this.inner = new ShellReader(this.#dialect, this.#object, "backtick");
+  }
+
+  lose(why: string, at: number): void {
+    this.fate ??= { kind: "lost", why, at };
+  }
+
+  /** The shell refuses the script from here on, so nothing after it runs; inside a substitution that is not certain. */
+  die(why: string, at: number): void {
+    const certain = this.frames.length === 1 && this.command?.opener === "script";
+    this.fate ??= { kind: certain ? "dead" : "lost", why, at };
+  }
+
+  object(tag: number, refusal: Refusal): void {
+    this.#object(tag, refusal);
+  }
+
+  #feedPending(char: string, at: number): boolean {
+    if (this.substitution) {
+      if (char !== "(") {
+        this.#enterSubstitution();
+        return false;
+      }
+      this.substitution = false;
+      this.push(newArithmeticFrame(")", false));
+      return true;
+    }
+    if (!this.dollar) return false;
+    this.dollar = false;
+    return this.#feedDollar(char, at);
+  }
+
+  #enterSubstitution(): void {
+    this.substitution = false;
+    this.push(newCommandFrame("substitution"));
+  }
+
+  /** The character after `$`; false if the dollar stands for itself and the character still has to be read. */
+  #feedDollar(char: string, at: number): boolean {
+    const top = this.top;
+    if (char === "(") this.substitution = true;
+    else if (char === "{") this.push(newParameterFrame(top));
+    else if ((char === "'" || char === '"') && top.kind === "parameter") {
+      this.lose("`$` and a quote in `${…}`, which bash reads differently", at);
+    } else if (char === "'" && top.kind === "command") this.push({ kind: "ansi" });
+    else if (char === '"' && top.kind === "command") this.push({ kind: "double" });
+    else if (char === "[") this.#openBracketArithmetic(at);
+    else if (char === "\\") {
+      this.lose("a backslash right after `$`", at);
+      return true;
+    } else return /[\w$#?@*!-]/.test(char);
+    return true;
+  }
+
+  #openBracketArithmetic(at: number): void {
+    if (this.#dialect === "sh") this.lose("`$[`, which one sh calculates and another prints", at);
+    else this.push(newArithmeticFrame("]", false));
+  }
+
+  #feedEscaped(char: string, at: number): void {
+    this.escaped = false;
+    const top = this.top;
+    if (top.kind === "command" && char !== "\n") top.word += OPAQUE;
+    if (top.kind === "here" && char === "\n") top.joined = true;
+    else if (top.kind === "here") {
+      extendLine(this, top, "\\", at);
+      extendLine(this, top, char, at);
+    }
+    if (top.kind === "ansi" && this.#dialect === "sh") this.lose("a backslash in `$'…'`, which not every sh knows", at);
+  }
+
+  #feedBackticks(inner: ShellReader, char: string, at: number): void {
+    if (this.innerEscaped) {
+      this.innerEscaped = false;
+      if (char === '"' && this.top.kind === "here") inner.lose('`\\"` in backticks in a here-document, which shells read differently', at);
+      if (char === "\n" && inner.top.kind !== "command") inner.lose("a continued line in quotes in backticks", at);
+      if (!"$`\\".includes(char)) inner.feed("\\", at);
+      inner.feed(char, at);
+    } else if (char === "\\") this.innerEscaped = true;
+    else if (char === "`") {
+      this.inner = null;
+      if (!inner.atRest) this.lose(inner.fate?.why ?? "backticks that close inside quotes or a comment", inner.fate?.at ?? at);
+    } else inner.feed(char, at);
+  }
+
+  #read(char: string, at: number): void {
+    const top = this.top;
+    switch (top.kind) {
+      case "command":
+        return readCommand(this, top, char, at);
+      case "double":
+        if (char === '"') this.pop();
+        else this.readExpansions(char);
+        return;
+      case "single":
+        if (char === "'") this.pop();
+        return;
+      case "ansi":
+        if (char === "'") this.pop();
+        else if (char === "\\") this.escaped = true;
+        return;
+      case "parameter":
+        return readParameter(this, top, char, at);
+      case "arithmetic":
+        return readArithmetic(this, top, char, at);
+      case "here":
+        return readHere(this, top, char, at);
+    }
+  }
+
+  /** What expands in a string, a here-document or `${…}`. */
+  readExpansions(char: string): void {
+    if (char === "\\") this.escaped = true;
+    else if (char === "$") this.dollar = true;
+    else if (char === "`") this.openBackticks();
+  }
+
+  /** Lines count for a here-document also where something else is read inside it: bash looks for its end first. */
+  #watchLines(char: string, at: number): void {
+    for (const frame of this.frames) {
+      if (frame === this.frames.at(-1) && this.inner === null) break;
+      if (frame.kind === "here") watchHere(this, frame, char, at);
+      if (char === "\n" && frame.kind === "command" && frame.pending.length > 0 && !(frame === this.command && this.#inString)) {
+        this.lose("a line that ends inside an expansion while a here-document is due", at);
+      }
+    }
+  }
+
+  #noteCondition(tag: number): void {
+    const group = this.command?.groups.at(-1);
+    if (group?.kind !== "condition") return;
+    group.tags.push(tag);
+    if (group.arithmetic) this.object(tag, { kind: "refused", code: "arithmetic" });
+  }
+}

@@ -1,0 +1,161 @@
+/**
+ * What is known of a shell script that was read up to some character: plain data, so that a reading can be forked
+ * where a section may or may not be there, and compared with another.
+ */
+export type Dialect = "bash" | "sh";
+
+/** A quoted or expanded part of a word: it is there, but it cannot be a keyword, an operator or a comment. */
+export const OPAQUE = "\u0000";
+
+export interface HereDocument {
+  readonly delimiter: string;
+  /** `<<-`: leading tabs of every line are dropped. */
+  readonly strip: boolean;
+  /** Nothing in it expands. */
+  readonly quoted: boolean;
+  /** Inside `$(…)`, bash also ends it at a line that begins with the delimiter and has a `)`. */
+  readonly substituted: boolean;
+  /** dash drops a byte where a line begins like the delimiter and goes on with a character beyond ASCII. */
+  readonly damaging: boolean;
+}
+
+/** A delimiter that is being read after `<<`. */
+export interface DelimiterReading {
+  readonly strip: boolean;
+  text: string;
+  started: boolean;
+  quoted: boolean;
+  quote: "'" | '"' | null;
+  escaped: boolean;
+}
+
+export type Position =
+  | "command"
+  /** After an assignment or a redirection: a command may follow, a keyword may not. */
+  | "assigned"
+  | "argument"
+  | "for"
+  | "function"
+  | "subject"
+  | "in"
+  | "pattern"
+  | "more_pattern";
+
+export type Group =
+  | { readonly kind: "paren" }
+  | { readonly kind: "case" }
+  | { readonly kind: "glob" }
+  /** `a=(…)`: back to that word afterwards. */
+  | { readonly kind: "array"; readonly word: string; readonly position: Position }
+  /** `[[ … ]]`. `tags`: those since the last `&&` or `||`; `arithmetic`: an operator there evaluates its operands. */
+  | { readonly kind: "condition"; depth: number; tags: number[]; arithmetic: boolean };
+
+/** The simple command that is being read, as far as warnings need it. */
+export interface SimpleCommand {
+  program: string | null;
+  /** The last complete word, opaque parts included; empty before the first. */
+  previous: string;
+  /** `--` was there. */
+  ended: boolean;
+  /** A word names a shell, so that `-c` announces a script. */
+  shell: boolean;
+  /** A word is `ssh`. */
+  remote: boolean;
+  /** Words so far that begin with `-` or `+`, of a command that declares names. */
+  flags: string;
+}
+
+export interface CommandFrame {
+  readonly kind: "command";
+  /** What `)` outside of any group does: only `substitution` ends there. */
+  readonly opener: "script" | "substitution" | "backtick";
+  groups: Group[];
+  position: Position;
+  word: string;
+  /** Open `[` of a subscript `name[…]`; 0 outside. */
+  subscript: number;
+  redirect: boolean;
+  /** The redirection is `>&`. */
+  duplicates: boolean;
+  /** The beginning of an operator whose next character decides: `<`, `<<`, `>`, `(`, `;`, `;;`, `&`. */
+  operator: string;
+  comment: boolean;
+  delimiter: DelimiterReading | null;
+  pending: HereDocument[];
+  command: SimpleCommand;
+}
+
+export type Frame =
+  | CommandFrame
+  | { readonly kind: "double" }
+  | { readonly kind: "single" }
+  | { readonly kind: "ansi" }
+  | ParameterFrame
+  | ArithmeticFrame
+  | HereFrame;
+
+/** `${…}`. `around`: what quotes it already, a string in double quotes or a here-document. */
+export interface ParameterFrame {
+  readonly kind: "parameter";
+  readonly around: "double" | "here" | null;
+  phase: "start" | "name" | "colon" | "word" | "offset" | "subscript";
+  /** `${#x}` and `${!x}`. */
+  prefixed: boolean;
+  /** What follows is a pattern to cut off: `#` or `%`. */
+  cuts: boolean;
+  /** The last character, for `<(`. */
+  last: string;
+}
+
+/** `$((…))`, `((…))` and `$[…]`. */
+export interface ArithmeticFrame {
+  readonly kind: "arithmetic";
+  readonly close: ")" | "]";
+  /** `((…))`, which dash reads as two subshells. */
+  readonly command: boolean;
+  depth: number;
+  /** The first of the two closing parentheses was read. */
+  closing: boolean;
+  last: string;
+}
+
+export interface HereFrame {
+  readonly kind: "here";
+  document: HereDocument;
+  rest: HereDocument[];
+  /** The line so far without stripped tabs; null once it cannot be the end any more. */
+  line: string | null;
+  /** A continuation is part of the line. */
+  joined: boolean;
+  /** Inside an expansion: an odd number of backslashes was read last. */
+  backslash: boolean;
+}
+
+/** Why what follows cannot be read, and where that began. */
+export interface Lost {
+  readonly kind: "lost" | "dead";
+  readonly why: string;
+  readonly at: number;
+}
+
+export function newCommandFrame(opener: CommandFrame["opener"]): CommandFrame {
+  return {
+    kind: "command",
+    opener,
+    groups: [],
+    position: "command",
+    word: "",
+    subscript: 0,
+    redirect: false,
+    duplicates: false,
+    operator: "",
+    comment: false,
+    delimiter: null,
+    pending: [],
+    command: newSimpleCommand(),
+  };
+}
+
+export function newSimpleCommand(): SimpleCommand {
+  return { program: null, previous: "", ended: false, shell: false, remote: false, flags: "" };
+}

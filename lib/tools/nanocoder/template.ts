@@ -1,0 +1,216 @@
+/**
+ * The template of a tool's body: parsed once, its tags placed in the shell's quoting, rendered in one pass.
+ *
+ * T1  A value is encoded for the place where it stands, and inert there. Values are never scanned again.
+ * T2  The place is the same whichever sections are kept and whichever values are absent; if not, the tag is refused.
+ *     So a section may change the quoting only as long as no tag depends on it.
+ * T3  What is refused is refused at load, at its line and column.
+ */
+import type { Place, Refusal, Spot } from "./shell-place.ts";
+import { ShellReader } from "./shell-reader.ts";
+import type { Dialect } from "./shell-state.ts";
+import { type Node, parseTags, type SectionNode } from "./template-tags.ts";
+import { type Fault, faultOfRefusal, faultOfTag } from "./template-faults.ts";
+import { type Situation, situationOf } from "./situation.ts";
+
+/** What the compiler needs to know of a parameter. */
+export interface Declared {
+  /** It may be absent (null counts), so that a tag renders as nothing. */
+  readonly optional: boolean;
+  /** A list renders as nothing when it is empty, else as several words. */
+  readonly list: boolean;
+}
+
+export type Piece =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "value"; readonly name: string; readonly spot: Spot }
+  | { readonly kind: "section"; readonly name: string; readonly inverted: boolean; readonly pieces: readonly Piece[] };
+
+/** A tag that takes a value, for warnings. */
+export interface TagUse {
+  readonly name: string;
+  readonly at: number;
+  readonly place: Place;
+  readonly situation: Situation;
+}
+
+export interface CompiledTemplate {
+  /** Usable only without faults. */
+  readonly pieces: readonly Piece[];
+  readonly faults: readonly Fault[];
+  readonly uses: readonly TagUse[];
+  /** Tags of names that no parameter has: they render as nothing. */
+  readonly undeclared: readonly { readonly name: string; readonly at: number }[];
+}
+
+export function compileTemplate(body: string, dialect: Dialect, parameters: ReadonlyMap<string, Declared>): CompiledTemplate {
+  const { nodes, problems } = parseTags(body, dialect, (name) => parameters.has(name));
+  if (problems.some(({ code }) => code === "too_many_tags")) {
+    return { pieces: [], faults: problems.map(faultOfTag), uses: [], undeclared: [] };
+  }
+  const compiler = new Compiler(dialect, parameters);
+  const pieces = compiler.compile(nodes);
+  const faults = [...problems.map(faultOfTag), ...compiler.faults.values()].sort((left, right) => left.at - right.at);
+  return { pieces, faults, uses: compiler.uses, undeclared: compiler.undeclared };
+}
+
+/** One way the script may read up to here: which names are known to be truthy or falsy on it. */
+interface Path {
+  readonly reader: ShellReader;
+  readonly assumed: ReadonlyMap<string, boolean>;
+}
+
+/** Two paths that read on equally become one, so more than a few mean that sections change the quoting. */
+const MOST_PATHS = 32;
+
+class Compiler {
+  /** By the place of the tag, so that a tag has one. */
+  readonly faults = new Map<number, Fault>();
+  readonly uses: TagUse[] = [];
+  readonly undeclared: { name: string; at: number }[] = [];
+  readonly #parameters: ReadonlyMap<string, Declared>;
+  readonly #unreadable = new Set<number>();
+  #paths: readonly Path[];
+
+  constructor(dialect: Dialect, parameters: ReadonlyMap<string, Declared>) {
+    this.#parameters = parameters;
+    this.#paths = [{ reader: new ShellReader(dialect, (tag, refusal) => this.#refuse(tag, refusal)), assumed: new Map() }];
+  }
+
+  compile(nodes: readonly Node[]): readonly Piece[] {
+    return nodes.map((node) => {
+      switch (node.kind) {
+        case "text":
+          return this.#text(node.text, node.at);
+        case "value":
+          return this.#value(node);
+        case "section":
+          return this.#section(node);
+      }
+    });
+  }
+
+  #text(text: string, at: number): Piece {
+    for (const { reader } of this.#paths) {
+      for (let index = 0; index < text.length && reader.fate === null; index++) reader.feed(text.charAt(index), at + index);
+    }
+    // A script that the shell refuses runs nothing from there on, so what would come after does not matter.
+    const alive = this.#paths.filter(({ reader }) => reader.fate?.kind !== "dead");
+    this.#paths = merge(alive.length === 0 ? this.#paths : alive);
+    return { kind: "text", text };
+  }
+
+  #value({ name, at, raw }: Extract<Node, { kind: "value" }>): Piece {
+    const place = this.#placeAt(at);
+    if (place?.kind === "comment") {
+      this.#use(name, at, place);
+      return this.#text(raw, at);
+    }
+    const declared = this.#parameters.get(name);
+    if (declared === undefined) {
+      this.undeclared.push({ name, at });
+      return { kind: "text", text: "" };
+    }
+    this.#use(name, at, place);
+    this.#paths = merge(this.#paths.flatMap((path) => withValue(path, name, at, declared)));
+    return place === null ? { kind: "text", text: "" } : { kind: "value", name, spot: place };
+  }
+
+  #use(name: string, at: number, place: Place | null): void {
+    const [path] = this.#paths;
+    if (path !== undefined && place !== null && this.#parameters.has(name)) {
+      this.uses.push({ name, at, place, situation: situationOf(path.reader) });
+    }
+  }
+
+  /** The one place that the tag has on every path; a fault and null if there is none. */
+  #placeAt(at: number): Place | null {
+    const places = this.#paths.map(({ reader }) => reader.place());
+    const refusal = places.find((place) => place.kind === "refused");
+    if (refusal?.kind === "refused") return this.#refuse(at, refusal);
+    const [first, ...others] = places.filter((place) => place.kind !== "refused");
+    if (first === undefined) return null;
+    if (others.some((other) => !samePlace(first, other))) {
+      return this.#refuse(at, { kind: "refused", code: "ambiguous" });
+    }
+    if (first.kind === "comment") return first;
+    return { ...first, open: [first, ...others].some((place) => place.kind !== "comment" && place.open) };
+  }
+
+  #section(node: SectionNode): Piece {
+    const { name, inverted, at, closeAt } = node;
+    const declared = this.#parameters.has(name);
+    if (!declared) this.undeclared.push({ name, at });
+    this.#refuseAfterEscape(at);
+    const before = this.#paths;
+    this.#paths = before.flatMap((path) => declared ? assume(path, name, !inverted) : inverted ? [fork(path)] : []);
+    const dropped = before.flatMap((path) => declared ? assume(path, name, inverted) : inverted ? [] : [path]);
+    if (this.#paths.length === 0) {
+      // Never kept: its text is not part of any script.
+      this.#paths = dropped;
+      return { kind: "text", text: "" };
+    }
+    const pieces = this.compile(node.children);
+    this.#refuseAfterEscape(closeAt);
+    this.#paths = merge([...dropped, ...this.#paths]);
+    if (this.#paths.length > MOST_PATHS) {
+      this.#refuse(at, { kind: "refused", code: "entangled" });
+      this.#paths = this.#paths.slice(0, 1);
+    }
+    return { kind: "section", name, inverted, pieces };
+  }
+
+  #refuseAfterEscape(at: number): void {
+    const refusal = this.#paths.map(({ reader }) => reader.place())
+      .find((place) => place.kind === "refused" && (place.code === "after_dollar" || place.code === "after_backslash"));
+    if (refusal?.kind === "refused") this.#refuse(at, refusal);
+  }
+
+  #refuse(at: number, refusal: Refusal): null {
+    const known = refusal.code === "unreadable" && this.#unreadable.has(refusal.at ?? -1);
+    if (refusal.code === "unreadable") this.#unreadable.add(refusal.at ?? -1);
+    // One construct that cannot be read makes many tags unplaceable; it is said once.
+    if (!known && !this.faults.has(at)) this.faults.set(at, faultOfRefusal(at, refusal));
+    return null;
+  }
+}
+
+function fork({ reader, assumed }: Path): Path {
+  return { reader: reader.fork(), assumed };
+}
+
+/** The path on which the name is truthy or falsy; none if the path says otherwise. */
+function assume(path: Path, name: string, truthy: boolean): readonly Path[] {
+  const known = path.assumed.get(name);
+  if (known !== undefined && known !== truthy) return [];
+  return [{ reader: path.reader.fork(), assumed: new Map(path.assumed).set(name, truthy) }];
+}
+
+/** The path with the value, and the one without it if it may render as nothing. */
+function withValue(path: Path, name: string, at: number, { optional, list }: Declared): readonly Path[] {
+  const present = path.assumed.get(name) === true || !(optional || list);
+  const without = present ? [] : assume(path, name, false);
+  path.reader.value(at);
+  return [path, ...without];
+}
+
+function samePlace(left: Place, right: Place): boolean {
+  if (left.kind === "comment" || right.kind === "comment") return left.kind === right.kind;
+  return left.kind === right.kind && left.backticks === right.backticks &&
+    JSON.stringify(left.documents) === JSON.stringify(right.documents);
+}
+
+/** Paths whose readings go on equally become one, which assumes only what all of them do. */
+function merge(paths: readonly Path[]): readonly Path[] {
+  if (paths.length < 2) return paths;
+  const merged = new Map<string, Path>();
+  for (const path of paths) {
+    const key = path.reader.key();
+    const other = merged.get(key);
+    const assumed = other === undefined
+      ? path.assumed
+      : new Map([...other.assumed].filter(([name, truthy]) => path.assumed.get(name) === truthy));
+    merged.set(key, { reader: other?.reader ?? path.reader, assumed });
+  }
+  return [...merged.values()];
+}

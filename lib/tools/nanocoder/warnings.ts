@@ -1,0 +1,142 @@
+/** What is allowed in a body and still most likely a mistake, or a risk that quoting cannot take away. */
+import type { Approval } from "../tool.ts";
+import type { Parameter } from "./parameters.ts";
+import type { Place } from "./shell-place.ts";
+import type { TagUse } from "./template.ts";
+
+export interface TagWarning {
+  readonly severity: "warning" | "info";
+  readonly code: string;
+  readonly message: string;
+  readonly remedy: string;
+  readonly at: number;
+}
+
+export function warnOfTags(
+  uses: readonly TagUse[],
+  parameters: readonly Parameter[],
+  { approval, read_only }: { readonly approval: Approval; readonly read_only: boolean },
+): readonly TagWarning[] {
+  const asks = approval === "always" && !read_only;
+  const known = new Map(parameters.map((parameter) => [parameter.name, parameter]));
+  return uses.flatMap((use) => {
+    const parameter = known.get(use.name);
+    const found = [
+      warnOfPlace(use.place),
+      warnOfSecondReading(use),
+      warnOfList(use, parameter),
+      asks ? null : warnOfOption(use, parameter),
+    ];
+    return found.flatMap((warning) => warning === null ? [] : [{ ...warning, at: use.at }]);
+  });
+}
+
+type Said = Omit<TagWarning, "at">;
+
+function warning(code: string, message: string, remedy: string): Said {
+  return { severity: "warning", code, message, remedy };
+}
+
+function warnOfPlace(place: Place): Said | null {
+  const unquote = "Remove the quotes around the tag: the value is quoted already.";
+  switch (place.kind) {
+    case "comment":
+      return warning("tag_in_comment", "A tag in a comment stays as it is", "Remove it, or move it out of the comment.");
+    case "double":
+    case "single":
+    case "ansi":
+      return warning("tag_in_quotes", "The value arrives with quote characters around it, as the tag stands inside quotes", unquote);
+    case "here":
+      return warning("tag_in_here_document", "The value becomes plain text of a here-document", "Fine if that is what it is for.");
+    case "quoted_here":
+      return warning(
+        "tag_in_quoted_here_document",
+        "The value becomes plain text of a quoted here-document, and a value that would end it fails the call",
+        "Use the delimiter without quotes, or one that no value has.",
+      );
+    case "word":
+      return place.backticks === 0 ? null : warning("tag_in_backticks", "The tag stands in backticks", "Write $(…) instead.");
+  }
+}
+
+function warnOfSecondReading({ place, situation }: TagUse): Said | null {
+  if (place.kind === "comment") return null;
+  const { program, shellScript, remote, calculated } = situation;
+  const remedy = "Pass the value as an argument instead: sh -c '… \"$1\" …' sh {{ name }}";
+  if (program === "eval" || program === "trap" || program === "source" || program === ".") {
+    return warning("second_evaluation", `\`${program}\` reads the value as shell text a second time, where its quotes are gone`, remedy);
+  }
+  if (shellScript) {
+    return warning("second_evaluation", "The value is part of a script that another shell reads, where its quotes are gone", remedy);
+  }
+  if (remote) {
+    return warning(
+      "second_evaluation",
+      "`ssh` hands the value to a shell on the other side, where its quotes are gone",
+      "Quote it once more for the other side.",
+    );
+  }
+  if (calculated) {
+    return warning(
+      "second_evaluation",
+      "What the command prints is calculated: a name in it is looked up",
+      "Make sure that it prints a number.",
+    );
+  }
+  return null;
+}
+
+function warnOfList({ situation, place }: TagUse, parameter: Parameter | undefined): Said | null {
+  if (parameter?.type !== "array" || place.kind !== "word" || !situation.assignment) return null;
+  return warning(
+    "list_in_assignment",
+    "Only the first element is assigned, and the second becomes the command",
+    "Assign an array: name=({{ name }}).",
+  );
+}
+
+/** A value that begins with a dash is an option to most programs, however it is quoted. */
+function warnOfOption({ place, situation }: TagUse, parameter: Parameter | undefined): Said | null {
+  if (
+    place.kind !== "word" || !situation.startsArgument || situation.optionsEnded || parameter === undefined || !mayBeginWithDash(parameter)
+  ) return null;
+  const remedy = "Write -- before it, or give the parameter a pattern that excludes a leading dash, like '^[^-]'.";
+  const afterOption = /^-/.test(situation.previous);
+  return {
+    severity: afterOption ? "info" : "warning",
+    code: "option_injection",
+    message: afterOption
+      ? `A value that begins with a dash is taken for an option, unless ${situation.previous} takes a value`
+      : "A value that begins with a dash is taken for an option, and this tool can run unasked",
+    remedy,
+  };
+}
+
+function mayBeginWithDash({ type, enum: members, pattern, min, items }: Parameter): boolean {
+  if (type === "boolean" || (type === "array" && items === "boolean")) return false;
+  if (members !== null) return members.some((member) => String(member).startsWith("-"));
+  if (type === "number" || type === "integer") return min === null || min < 0;
+  return pattern === null || DASHED.some((text) => pattern.matcher.test(text));
+}
+
+/** What a pattern that lets options through most likely lets through: it is tried, not proved. */
+const DASHED = [
+  "-",
+  "--",
+  "-a",
+  "-A",
+  "-1",
+  "--a",
+  "--ab",
+  "-ab",
+  "-aB1",
+  "--pre=/bin/x",
+  "-o/x",
+  "-a b",
+  "-_",
+  "-.",
+  "-/",
+  "-abcdefghijkl",
+  "--output=x.txt",
+  "-é",
+];

@@ -1,0 +1,229 @@
+/**
+ * YAML as this dialect allows it: one document of YAML 1.2 core, without aliases, tags and merge keys. The library's
+ * nodes become a small tree with offsets, in which nothing has changed its type without a trace.
+ */
+import { isAlias, isCollection, isMap, isScalar, isSeq, parseAllDocuments, Scalar, visit } from "yaml";
+import { numberToken, parseKeepingNumbers } from "../../session/json.ts";
+import { hasErrors } from "../diagnostic.ts";
+import { clip, type Report } from "./report.ts";
+
+export type YamlNode = YamlText | YamlMapping | YamlSequence;
+
+/** A scalar. `source`: as written, for what is not a string. */
+export interface YamlText {
+  readonly kind: "scalar";
+  readonly value: string | number | boolean | null;
+  readonly source: string;
+  readonly plain: boolean;
+  /** A comment on its own line, and whether it looks like text that was meant to belong to the value. */
+  readonly comment: "none" | "plain" | "suspicious";
+  readonly at: number;
+}
+
+export interface YamlMapping {
+  readonly kind: "mapping";
+  readonly entries: readonly YamlEntry[];
+  readonly at: number;
+}
+
+export interface YamlEntry {
+  readonly key: string;
+  readonly keyAt: number;
+  readonly value: YamlNode;
+}
+
+export interface YamlSequence {
+  readonly kind: "sequence";
+  readonly items: readonly YamlNode[];
+  readonly at: number;
+}
+
+/** Deeper than any tool needs. The parser takes quadratic time for deep nesting, so it is not even asked. */
+const MAX_DEPTH = 60;
+
+/** The document, or null if it has faults, which go to the report. `at`: where the text begins in the file. */
+export function parseYaml(text: string, at: number, report: Report): YamlNode | null {
+  const tree = new TreeBuilder(text, at, report).build();
+  return hasErrors(report.diagnostics) ? null : tree;
+}
+
+class TreeBuilder {
+  readonly #text: string;
+  readonly #at: number;
+  readonly #report: Report;
+
+  constructor(text: string, at: number, report: Report) {
+    this.#text = text;
+    this.#at = at;
+    this.#report = report;
+  }
+
+  build(): YamlNode | null {
+    const deep = deepPlace(this.#text);
+    if (deep !== null) return this.#fault("yaml_too_deep", deep, `The frontmatter is nested deeper than ${MAX_DEPTH} levels`);
+    const documents = parseAllDocuments(this.#text, {
+      version: "1.2",
+      schema: "core",
+      merge: false,
+      uniqueKeys: false,
+      prettyErrors: false,
+      logLevel: "silent",
+    });
+    if (!Array.isArray(documents)) return { kind: "mapping", entries: [], at: this.#at };
+    const [document, another] = documents;
+    if (document === undefined) return { kind: "mapping", entries: [], at: this.#at };
+    if (another !== undefined) {
+      return this.#fault(
+        "yaml_documents",
+        another.range[0],
+        "The frontmatter holds more than one YAML document",
+        "Remove the line with ---, or quote it.",
+      );
+    }
+    for (const { code, message, pos } of document.errors) {
+      this.#fault("yaml_syntax", pos[0], `The frontmatter is not valid YAML: ${message}`, hintFor(code, this.#text, pos[0]));
+    }
+    this.#refuseFeatures(document);
+    if (hasErrors(this.#report.diagnostics)) return null;
+    return document.contents === null ? { kind: "mapping", entries: [], at: this.#at } : this.#node(document.contents);
+  }
+
+  #refuseFeatures(document: Parameters<typeof visit>[0]): void {
+    visit(document, (key, node) => {
+      if (isAlias(node)) {
+        this.#fault(
+          "yaml_alias",
+          node.range?.[0] ?? 0,
+          `The alias *${node.source} is not allowed`,
+          "Write the value out, or put it in quotes if it is text.",
+        );
+      }
+      if (!isScalar(node) && !isCollection(node)) return;
+      // The tag of an untagged node is not set, except by the parser for what was written.
+      if (node.tag !== undefined) {
+        this.#fault(
+          "yaml_tag",
+          node.range?.[0] ?? 0,
+          `The tag ${clip(node.tag)} is not allowed`,
+          "Remove it, or put the value in quotes if it is text.",
+        );
+      }
+      if (key === "key" && isScalar(node) && node.value === "<<") {
+        this.#fault("yaml_merge", node.range?.[0] ?? 0, "Merge keys (<<) are not allowed", "Write the keys out.");
+      }
+    });
+  }
+
+  #node(node: unknown): YamlNode {
+    if (isMap(node)) {
+      const keys = new Set<string>();
+      const entries = node.items.map(({ key, value }): YamlEntry => {
+        const keyAt = this.#offset(key);
+        if (isScalar(key) && keys.size === keys.add(keyText(key)).size) {
+          this.#fault("duplicate_key", keyAt - this.#at, `The key "${clip(keyText(key))}" is there twice`, "Remove one of them.");
+        }
+        if (!isScalar(key)) {
+          this.#fault(
+            "yaml_key",
+            keyAt - this.#at,
+            "A key must be plain text, not a list or a mapping",
+            "Put text with braces or brackets in quotes.",
+          );
+        }
+        const absent: YamlText = { kind: "scalar", value: null, source: "", plain: true, comment: "none", at: keyAt };
+        return { key: isScalar(key) ? keyText(key) : "", keyAt, value: value === null ? absent : this.#node(value) };
+      });
+      return { kind: "mapping", entries, at: this.#offset(node) };
+    }
+    if (isSeq(node)) return { kind: "sequence", items: node.items.map((item) => this.#node(item)), at: this.#offset(node) };
+    if (isScalar(node)) return this.#scalar(node);
+    throw new TypeError("Cannot read a YAML node of an unknown kind");
+  }
+
+  #scalar(node: Scalar): YamlText {
+    const at = this.#offset(node);
+    const { value, source = "" } = node;
+    const plain = node.type === Scalar.PLAIN;
+    const whole = typeof value === "number" && /^[-+]?\d+$/.test(source);
+    if (typeof value === "number" && (!Number.isFinite(value) || (whole && !Number.isSafeInteger(value)))) {
+      this.#fault(
+        "number_too_large",
+        at - this.#at,
+        `The number ${clip(source)} cannot be held exactly`,
+        "Use a smaller number, or put it in quotes if it is text.",
+      );
+    }
+    const kept = typeof value === "number" || typeof value === "boolean" || value === null ? value : String(value);
+    return { kind: "scalar", value: kept, source, plain, comment: this.#commentOn(node), at };
+  }
+
+  /** `a #b` in a plain scalar is a comment, and often was not meant to be one. */
+  #commentOn(node: Scalar): YamlText["comment"] {
+    if (node.comment === undefined || node.comment === null || node.type !== Scalar.PLAIN) return "none";
+    const after = this.#text.slice(node.range?.[1] ?? 0).split("\n", 1)[0] ?? "";
+    if (!after.includes("#")) return "none";
+    return /^ #|#[^\s#]/.test(after) ? "suspicious" : "plain";
+  }
+
+  #offset(node: unknown): number {
+    const range = isScalar(node) || isCollection(node) ? node.range : null;
+    return this.#at + (range?.[0] ?? 0);
+  }
+
+  #fault(code: string, offset: number, message: string, remedy?: string): null {
+    this.#report.add("error", code, this.#at + offset, message, remedy);
+    return null;
+  }
+}
+
+/** A value as JSON whose numbers keep their token, as far as YAML's are JSON's. */
+export function toJsonText(node: YamlNode): string {
+  if (node.kind === "sequence") return `[${node.items.map(toJsonText).join(",")}]`;
+  if (node.kind === "mapping") return `{${node.entries.map(({ key, value }) => `${JSON.stringify(key)}:${toJsonText(value)}`).join(",")}}`;
+  return typeof node.value === "number" && isJsonNumber(node.source) ? node.source : JSON.stringify(node.value);
+}
+
+function isJsonNumber(source: string): boolean {
+  return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(source) && numberToken(parseKeepingNumbers(source)) !== null;
+}
+
+export function describeNode(node: YamlNode): string {
+  if (node.kind === "mapping") return "a mapping";
+  if (node.kind === "sequence") return "a list";
+  if (node.value === null) return "nothing";
+  return typeof node.value === "string" ? "a string" : `the ${typeof node.value} ${clip(node.source)}`;
+}
+
+function keyText(key: Scalar): string {
+  return typeof key.value === "string" ? key.value : key.source ?? String(key.value);
+}
+
+function hintFor(code: string, text: string, offset: number): string {
+  const line = text.slice(offset).split("\n", 1)[0] ?? "";
+  if (code === "BAD_DQ_ESCAPE") return "Use single quotes, in which a backslash stands for itself.";
+  if (code === "TAB_AS_INDENT") return "Indent with spaces.";
+  if (line.includes(": ") || /^[@`*&!%[{]/.test(line)) return "Put the text in quotes.";
+  return "Quote text that holds `: `, ` #`, brackets or braces.";
+}
+
+/** Where brackets, dashes or indentation go too deep, or null. An estimate that quotes do not mislead downwards. */
+function deepPlace(text: string): number | null {
+  let flow = 0;
+  let at = 0;
+  const indents: number[] = [];
+  for (const line of text.split("\n")) {
+    const lead = /^ *(?:[-?:] +)*/.exec(line)?.[0] ?? "";
+    if (line.trim() !== "") {
+      while (indents.length > 0 && (indents.at(-1) ?? 0) >= lead.length) indents.pop();
+      indents.push(lead.length);
+    }
+    const dashes = lead.trim().split(/ +/).length;
+    for (const [bracket] of line.matchAll(/[[\]{}]/g)) {
+      flow = bracket === "[" || bracket === "{" ? flow + 1 : Math.max(0, flow - 1);
+      if (flow > MAX_DEPTH) return at;
+    }
+    if (indents.length + dashes > MAX_DEPTH) return at;
+    at += line.length + 1;
+  }
+  return null;
+}
