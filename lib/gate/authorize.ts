@@ -35,6 +35,8 @@ export interface GatedTool {
   readonly read_only: boolean;
   readonly approval: Policy;
   check(input: JsonInput): readonly Violation[];
+  /** The input as it will run: defaults filled in, what the tool does not know left out. Of one that fits only. */
+  complete?(input: JsonInput): JsonInput;
 }
 
 export interface GateRequest<T extends GatedTool = GatedTool> {
@@ -80,7 +82,7 @@ export function admit<T extends GatedTool>(
   }
   onStage("schema");
   const violations = tool.check(parsed.input);
-  if (violations.length === 0) return { kind: "admitted", tool, input: parsed.input };
+  if (violations.length === 0) return { kind: "admitted", tool, input: tool.complete?.(parsed.input) ?? parsed.input };
   return refuse("schema", describeViolations(`The input does not fit the schema of "${tool.name}", which was not run:`, violations));
 }
 

@@ -93,14 +93,16 @@ async function judge(
 }
 
 /** `asking`: the mode that wants a person's approval, if it does; `excused`: it would, were the tool not always allowed. */
-function afterHooks(tool: RuledTool, { input, changed, wanted_approval }: Passed, asking: Mode | null, excused: boolean): Verdict {
-  const violations = changed ? tool.check(input) : [];
+function afterHooks(tool: RuledTool, passed: Passed, asking: Mode | null, excused: boolean): Verdict {
+  const { changed, wanted_approval } = passed;
+  const violations = changed ? tool.check(passed.input) : [];
   if (violations.length > 0) {
     return refuse(
       "schema",
       describeViolations(`A hook changed the input of "${tool.name}" to one that does not fit its schema. It was not run:`, violations),
     );
   }
+  const input = changed ? tool.complete?.(passed.input) ?? passed.input : passed.input;
   const reason = wanted_approval ?? (asking === null ? null : `"${tool.name}" needs approval in mode ${asking}`);
   if (reason !== null) return { kind: "ask", input, input_digest: inputDigest(input), reason };
   const byRule = excused ? "always_allow" : tool.approval === "never" ? "policy" : "mode";

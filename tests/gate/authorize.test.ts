@@ -38,6 +38,11 @@ describe("authorize()", () => {
     expect(bad.kind === "denied" ? bad.reason.split("\n").slice(1) : []).toEqual(["- /a: must be a string", '- (input): needs "b"']);
   });
 
+  test("allows the input that the tool completed: what is approved is what runs", () => {
+    const tool = { ...toolOf("never", true), complete: () => ({ value: { a: 1, size: 9 }, text: '{"a":1,"size":9}' }) };
+    expect(ask(tool, '{"a":1,"unknown":2}')).toMatchObject({ kind: "allowed", input: { text: '{"a":1,"size":9}' } });
+  });
+
   test("asks with the digest of exactly this input", () => {
     const verdict = ask(toolOf("always", false), '{"a":1.0}');
     expect(verdict).toMatchObject({ kind: "ask", input_digest: inputDigest({ value: {}, text: '{"a":1.0}' }) });
