@@ -75,8 +75,10 @@ export class Speculator {
     const parsed = parseArguments(text);
     if (tool === undefined || parsed.kind !== "input") return;
     const key = this.#seen.key(name, parsed.input);
-    if (this.#runs.has(key) || !this.#mayRunEarly(tool, text)) return;
-    this.#queue.push({ key, tool, input: parsed.input });
+    if (this.#runs.has(key)) return;
+    const input = this.#allowedEarly(tool, text);
+    if (input === null) return;
+    this.#queue.push({ key, tool, input });
     this.#startQueued();
   }
 
@@ -126,10 +128,12 @@ export class Speculator {
     await Promise.all(this.#settling);
   }
 
-  #mayRunEarly(tool: Tool, text: string): boolean {
-    if (!tool.read_only || !tool.speculation_safe || this.#ports.gate.covers(tool)) return false;
+  /** What would run, if the gate allows it without asking anybody; null if it must wait. */
+  #allowedEarly(tool: Tool, text: string): JsonInput | null {
+    if (!tool.read_only || !tool.speculation_safe || this.#ports.gate.covers(tool)) return null;
     const mode = this.#ports.recorder.state.header?.mode ?? "normal";
-    return authorize({ name: tool.name, arguments: text, mode, tools: this.#ports.tools }).kind === "allowed";
+    const verdict = authorize({ name: tool.name, arguments: text, mode, tools: this.#ports.tools });
+    return verdict.kind === "allowed" ? verdict.input : null;
   }
 
   #startQueued(): void {
