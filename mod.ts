@@ -7,16 +7,32 @@ export { type Agent, openAgent } from "./lib/agent/agent.ts";
 export type { Answer, Approver, Question } from "./lib/agent/approver.ts";
 export type { FeedEvent, Listener } from "./lib/agent/feed.ts";
 export type { AgentNotice, AgentOptions } from "./lib/agent/options.ts";
+export type { CreatedTool, ScaffoldFormat, ScaffoldRequest } from "./lib/agent/scaffold.ts";
 export { type Session, SessionRefusal, type TurnOptions } from "./lib/agent/session.ts";
 export { stateOf } from "./lib/agent/sessions.ts";
+export type { ToolCall, ToolRequest } from "./lib/agent/tool-call.ts";
 export type { StopReason, TurnCall, TurnResult } from "./lib/agent/turn.ts";
+export type { ValidatedFile } from "./lib/agent/validation.ts";
+export type { Workshop } from "./lib/agent/workshop.ts";
 export { ConfigError, UsageError } from "./lib/config/error.ts";
+export { type ConfigurationRow, listConfiguration } from "./lib/config/listing.ts";
+export { describeSource } from "./lib/config/source.ts";
+export { describeInert, describeReason, TrustError, type WorkspaceTrust } from "./lib/gate/trust.ts";
 export { JournalConflict, JournalHeld, JournalUnavailable, LeaseLost, type LogRow, type SessionSummary } from "./lib/journal/journal.ts";
 export { ModelConfigError } from "./lib/model/providers.ts";
-export { type EventOf, type EventType, isKnown, parseEvent, type SessionEvent, type StoredEvent, toPlainEvent } from "./lib/session/event.ts";
+export {
+  type EventOf,
+  type EventType,
+  isKnown,
+  parseEvent,
+  type SessionEvent,
+  type StoredEvent,
+  toPlainEvent,
+} from "./lib/session/event.ts";
 export type { LiveEvent } from "./lib/session/live.ts";
 export type { Message } from "./lib/session/message.ts";
 export type { CallResult, Mode, ModelErrorKind, Outcome, TurnEnd, Usage } from "./lib/session/outcome.ts";
 export { evolve, fold, initialState, type SessionState } from "./lib/session/state.ts";
 export { transcript } from "./lib/session/transcript.ts";
+export { type Diagnostic, hasErrors } from "./lib/tools/diagnostic.ts";
 export type { Listing, Toolbox } from "./lib/tools/toolbox.ts";

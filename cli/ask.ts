@@ -3,9 +3,15 @@ import process from "node:process";
 import type { Answer, Approver, Question } from "../mod.ts";
 import { isTerminal, printable, type Shell } from "./terminal.ts";
 
-/** Null if nobody can be asked: that takes a terminal to read from and one to write to. */
-export function createApprover({ err }: Shell, beforeQuestion: () => void = () => undefined): Approver | null {
-  if (!err.isTerminal || !isTerminal(0)) return null;
+/** It takes a terminal to read from and one to write to, whatever the output format. */
+export function canAsk({ err }: Shell): boolean {
+  return err.isTerminal && isTerminal(0);
+}
+
+/** Null if nobody can be asked. */
+export function createApprover(shell: Shell, beforeQuestion: () => void = () => undefined): Approver | null {
+  if (!canAsk(shell)) return null;
+  const { err } = shell;
   let last: Promise<unknown> = Promise.resolve();
   return (question, signal) => {
     const answer = last.then(() => {
@@ -24,15 +30,20 @@ function wordsOf({ name, input, reason }: Question, { bold, yellow }: Shell["err
 }
 
 async function ask(signal: AbortSignal): Promise<Answer> {
+  if (await agrees(signal)) return { decision: "allow", by: "user" };
+  return { decision: "deny", by: "user", reason: signal.aborted ? "the question was withdrawn" : "the user said no" };
+}
+
+/** Reads one line; only a yes is one. */
+export async function agrees(signal: AbortSignal): Promise<boolean> {
   // Loaded when it is needed; without line editing of its own, so that Ctrl-C stays a signal.
   const { createInterface } = await import("node:readline/promises");
   const lines = createInterface({ input: process.stdin, terminal: false });
   try {
-    const agreed = /^y(es)?$/i.test((await lines.question("", { signal })).trim());
-    return agreed ? { decision: "allow", by: "user" } : { decision: "deny", by: "user", reason: "the user said no" };
+    return /^y(es)?$/i.test((await lines.question("", { signal })).trim());
   } catch (error) {
     if (!signal.aborted) throw error;
-    return { decision: "deny", by: "user", reason: "the question was withdrawn" };
+    return false;
   } finally {
     lines.close();
   }

@@ -1,6 +1,7 @@
 /** From arguments to an ending. */
 import { buildApplication, ExitCode, run, text_en } from "@stricli/core";
-import { type CommandScope, commandTree } from "./command-tree.ts";
+import type { CommandScope } from "./command-body.ts";
+import { commandTree } from "./command-tree.ts";
 import type { Ending } from "./ending.ts";
 import { flush, openShell, type Out, type Shell } from "./terminal.ts";
 

@@ -1,10 +1,11 @@
 /** Every command with its options and its help. The bodies are in `commands/` and are loaded when they run. */
-import { buildCommand, buildRouteMap, type CommandContext } from "@stricli/core";
-import type { Ending } from "./ending.ts";
-import { explain } from "./errors.ts";
+import { buildCommand, buildRouteMap } from "@stricli/core";
+import { body, type CommandScope } from "./command-body.ts";
 import {
   commonFlags,
+  type ConfigFlags,
   type EventsFlags,
+  type ForkFlags,
   type JsonFlag,
   jsonFlag,
   type ListFlags,
@@ -13,17 +14,11 @@ import {
   positive,
   type RunFlags,
   text,
-  type ToolsFlags,
+  type TrustFlags,
   type TurnFlags,
   turnFlags,
 } from "./flags.ts";
-import type { Shell } from "./terminal.ts";
-
-/** What a command is called with as `this`. */
-export interface CommandScope extends CommandContext {
-  readonly shell: Shell;
-  finish(ending: Ending): void;
-}
+import { tools } from "./tools-tree.ts";
 
 const run = buildCommand<RunFlags, [prompt?: string], CommandScope>({
   loader: body(async () => (await import("./commands/run.ts")).run),
@@ -53,19 +48,6 @@ EXAMPLES
 EXIT CODES
   0 completed  1 failed  2 usage  3 stopped on purpose  4 approval needed and nobody to ask
   5 configuration  6 endpoint unreachable or key refused  124 --timeout  130/143 signal`,
-  },
-});
-
-const tools = buildCommand<ToolsFlags, [], CommandScope>({
-  loader: body(async () => (await import("./commands/tools.ts")).tools),
-  parameters: { flags: { ...commonFlags, ...jsonFlag }, aliases: { w: "workspace" } },
-  docs: {
-    brief: "List the tools a session here is offered, and those it is not, with the reason",
-    fullDescription: `Lists every tool that was found for the workspace, with where it comes from and whether a session is offered it.
-
-EXAMPLES
-  orrery tools
-  orrery tools --trust-workspace --json | jq -r '.tools[] | select(.status == "offered") | .name'`,
   },
 });
 
@@ -122,6 +104,65 @@ run again, and the model is told so. With nothing to finish this does nothing an
   },
 });
 
+const fork = buildCommand<ForkFlags, [id: string], CommandScope>({
+  loader: body(async () => (await import("./commands/sessions-fork.ts")).forkSession),
+  parameters: {
+    flags: {
+      at: { kind: "parsed", parse: positive, optional: true, placeholder: "n", brief: "The last event to copy (default: all)" },
+      ...jsonFlag,
+    },
+    positional: { kind: "tuple", parameters: [{ parse: text, placeholder: "id", brief: "The session" }] },
+  },
+  docs: {
+    brief: "Begin a new session with the events of another",
+    fullDescription: `Prints the id of a new session that begins as the other one did. Calls that were under way are not run in it.
+
+EXAMPLES
+  orrery run --session "$(orrery sessions fork ses_… --at 12)" "Try it the other way"`,
+  },
+});
+
+const trust = buildCommand<TrustFlags, [folder?: string], CommandScope>({
+  loader: body(async () => (await import("./commands/trust.ts")).trust),
+  parameters: {
+    flags: {
+      forget: { kind: "boolean", default: false, withNegated: false, brief: "Take the trust back" },
+      ...jsonFlag,
+    },
+    positional: {
+      kind: "tuple",
+      parameters: [{ parse: text, optional: true, placeholder: "dir", brief: "The workspace (default: the project around this folder)" }],
+    },
+  },
+  docs: {
+    brief: "Let a workspace's own tools, hooks and servers run",
+    fullDescription: `Shows what a workspace could start and records that it may, as it is now: when one of these files is added, changed or
+removed, it has to be trusted again. The scripts that they run are not part of this.
+
+EXAMPLES
+  orrery trust
+  orrery trust ~/code/site
+  orrery trust --forget`,
+  },
+});
+
+const config = buildCommand<ConfigFlags, [], CommandScope>({
+  loader: body(async () => (await import("./commands/config.ts")).config),
+  parameters: {
+    flags: { origin: { kind: "boolean", default: true, brief: "Say where each value comes from" }, ...commonFlags, ...jsonFlag },
+    aliases: { w: "workspace" },
+  },
+  docs: {
+    brief: "Show the settings that count here, and where each comes from",
+    fullDescription:
+      `Shows every setting that results from the flags, the environment, and the files of the project, the user and the organisation.
+
+EXAMPLES
+  orrery config
+  orrery config --json | jq -r '.settings[] | select(.key == "model") | .value'`,
+  },
+});
+
 const demo = buildCommand<NoFlags, [], CommandScope>({
   loader: body(async () => (await import("./commands/demo.ts")).demo),
   parameters: {},
@@ -139,9 +180,11 @@ export const commandTree = buildRouteMap({
     run,
     tools,
     sessions: buildRouteMap({
-      routes: { list, show, events, resume },
-      docs: { brief: "Look at sessions in the journal, and finish them" },
+      routes: { list, show, events, resume, fork },
+      docs: { brief: "Look at sessions in the journal, finish them and fork them" },
     }),
+    trust,
+    config,
     demo,
     version,
   },
@@ -157,19 +200,3 @@ EXAMPLES
 Options of a command: orrery COMMAND --help`,
   },
 });
-
-/** A command's body as stricli wants it: every way out of it is an ending. */
-function body<Flags, Args extends readonly unknown[]>(
-  load: () => Promise<(shell: Shell, flags: Flags, ...args: Args) => Ending | Promise<Ending>>,
-): () => Promise<(this: CommandScope, flags: Flags, ...args: Args) => Promise<void>> {
-  return async () => {
-    const run = await load();
-    return async function (flags, ...args) {
-      try {
-        this.finish(await run(this.shell, flags, ...args));
-      } catch (error) {
-        this.finish(await explain(this.shell, error));
-      }
-    };
-  };
-}

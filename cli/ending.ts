@@ -5,6 +5,7 @@ export type Ending =
   | "usage"
   | "stopped"
   | "unanswered"
+  | "refused"
   | "configuration"
   | "endpoint"
   | "timeout"

@@ -19,7 +19,10 @@ async function endingOfError(error: unknown): Promise<Ending | null> {
   const orrery = await import("../mod.ts");
   if (error instanceof orrery.UsageError || error instanceof orrery.SessionRefusal) return "usage";
   if (error instanceof orrery.ConfigError || error instanceof orrery.ModelConfigError) return "configuration";
-  if (error instanceof orrery.JournalHeld || error instanceof orrery.JournalUnavailable || error instanceof orrery.LeaseLost) {
+  if (
+    error instanceof orrery.JournalHeld || error instanceof orrery.JournalUnavailable || error instanceof orrery.LeaseLost ||
+    error instanceof orrery.TrustError
+  ) {
     return "failed";
   }
   return null;

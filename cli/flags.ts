@@ -28,7 +28,12 @@ export interface RunFlags extends TurnFlags {
 export interface JsonFlag {
   readonly json: boolean;
 }
-export type ToolsFlags = CommonFlags & JsonFlag;
+export type ToolsFlags = CommonFlags & JsonFlag & { readonly validate: boolean };
+export type ToolCallFlags = CommonFlags & JsonFlag & { readonly input?: string };
+export type CreateToolFlags = JsonFlag & { readonly workspace?: string; readonly format: "stella" | "nanocoder" | "ts" | "py" };
+export type TrustFlags = JsonFlag & { readonly forget: boolean };
+export type ConfigFlags = CommonFlags & JsonFlag & { readonly origin: boolean };
+export type ForkFlags = JsonFlag & { readonly at?: number };
 export type ListFlags = JsonFlag & { readonly limit: number };
 export type NoFlags = Readonly<Record<never, never>>;
 export interface EventsFlags {
@@ -38,7 +43,7 @@ export interface EventsFlags {
 
 const MODES = ["normal", "auto-accept", "architect", "yolo", "plan", "headless"] as const satisfies readonly Mode[];
 
-export const commonFlags: FlagParametersForType<CommonFlags> = {
+export const workspaceFlag: FlagParametersForType<Pick<CommonFlags, "workspace">> = {
   workspace: {
     kind: "parsed",
     parse: text,
@@ -46,6 +51,10 @@ export const commonFlags: FlagParametersForType<CommonFlags> = {
     placeholder: "dir",
     brief: "Folder to work in (default: the project around this folder)",
   },
+};
+
+export const commonFlags: FlagParametersForType<CommonFlags> = {
+  ...workspaceFlag,
   trustWorkspace: { kind: "boolean", default: false, withNegated: false, brief: "Let the workspace's own tools run, this time" },
   mode: { kind: "enum", values: MODES, optional: true, brief: "What may run unasked (default auto-accept)" },
   model: {

@@ -15,6 +15,7 @@ const EXIT_CODES: Readonly<Record<Ending, number>> = {
   usage: 2,
   stopped: 3,
   unanswered: 4,
+  refused: 4,
   configuration: 5,
   endpoint: 6,
   timeout: 124,

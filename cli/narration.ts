@@ -59,7 +59,7 @@ export function formatMs(milliseconds: number): string {
   return milliseconds < 1000 ? `${Math.round(milliseconds)} ms` : `${(milliseconds / 1000).toFixed(1)} s`;
 }
 
-function outcomeText({ outcome, result }: Ended): string {
+export function outcomeText({ outcome, result }: Pick<Ended, "outcome" | "result">): string {
   switch (outcome.kind) {
     case "exited":
       return outcome.code === 0 && !result.is_error ? "ok" : `exit ${outcome.code}`;

@@ -1,11 +1,12 @@
 /** The three output formats of a run. */
-import { type FeedEvent, type Session, type StoredEvent, toPlainEvent, type TurnResult } from "../mod.ts";
+import { type FeedEvent, type Session, type StoredEvent, toPlainEvent, type TurnResult, type Workshop } from "../mod.ts";
 import { Renderer } from "./render.ts";
-import { type RunFacts, toReport } from "./report.ts";
+import { type RunFacts, toInert, toReport } from "./report.ts";
 import type { Shell } from "./terminal.ts";
 
 export interface Presenter {
-  begin(session: Session): void;
+  /** @param workshop what the session has to work with. */
+  begin(session: Session, workshop: Workshop): void;
   watch(event: FeedEvent): void;
   /** Something else is about to be written to standard error. */
   pause(): void;
@@ -39,12 +40,16 @@ function presentText(shell: Shell): Presenter {
 function presentJson(shell: Shell, withEvents: boolean): Presenter {
   const events: StoredEvent[] = [];
   let known: Session | null = null;
+  let inert: RunFacts["inert"] = null;
   const print = (facts: Pick<RunFacts, "result" | "reason">) => {
     const identity = { session: known?.id ?? null, model: known?.state().header?.model ?? null };
-    shell.out.write(`${JSON.stringify(toReport({ ...identity, ...facts, ...(withEvents ? { events } : {}) }))}\n`);
+    shell.out.write(`${JSON.stringify(toReport({ ...identity, ...facts, inert, ...(withEvents ? { events } : {}) }))}\n`);
   };
   return {
-    begin: (session) => void (known = session),
+    begin(session, workshop) {
+      known = session;
+      inert = toInert(workshop);
+    },
     watch(event) {
       if (withEvents && "seq" in event) events.push(event);
     },

@@ -14,28 +14,33 @@ export async function readPrompt(argument: string | undefined): Promise<string> 
     throw new UsageError('Cannot run without a prompt: give it as an argument, as in orrery run "…", or on standard input');
   }
   const fromInput = argument === undefined || argument === "-";
-  const text = (fromInput ? await readInput() : argument).toWellFormed();
+  const text = (fromInput ? await readInput("prompt") : argument).toWellFormed();
   if (text.trim() !== "") return text;
   const where = fromInput ? "standard input has no text: write the prompt there" : "the argument has no text: write it there, or use -";
   throw new UsageError(`Cannot run an empty prompt as ${where}`);
 }
 
-async function readInput(): Promise<string> {
+/** The arguments of one call, from the option, or from standard input for `-`; without it there are none. @throws {UsageError} */
+export async function readToolInput(option: string | undefined): Promise<string> {
+  return option === "-" ? await readInput("input") : option ?? "";
+}
+
+async function readInput(what: "prompt" | "input"): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of standardInput()) {
+  for await (const chunk of standardInput(what)) {
     size += chunk.byteLength;
-    if (size > MAX_BYTES) throw new UsageError(`Cannot run a prompt of more than ${MAX_BYTES} bytes: name a file in it instead`);
+    if (size > MAX_BYTES) throw new UsageError(`Cannot take a ${what} of more than ${MAX_BYTES} bytes: name a file in it instead`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
 }
 
-async function* standardInput(): AsyncGenerator<Uint8Array> {
+async function* standardInput(what: string): AsyncGenerator<Uint8Array> {
   try {
     yield* process.stdin as AsyncIterable<Uint8Array>;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`Cannot read the prompt from standard input: ${why}`, { cause: error });
+    throw new UsageError(`Cannot read the ${what} from standard input: ${why}`, { cause: error });
   }
 }

@@ -27,7 +27,7 @@ export class Renderer {
   watch(event: StoredEvent | LiveEvent): void {
     if (!("seq" in event)) {
       if (event.type === "text_delta") this.#speak(event.text);
-    } else if (isKnown(event)) {
+    } else if (isKnown(event) && !isSaidAlready(event)) {
       this.#follow(event);
       const line = this.#narrate(event);
       if (line !== null) this.#tell(line);
@@ -94,6 +94,11 @@ export class Renderer {
     this.pause();
     this.#err.write(`${line}\n`);
   }
+}
+
+/** The runtime itself tells of what is inert, whatever the output format. */
+function isSaidAlready(event: SessionEvent): boolean {
+  return event.type === "notice" && event.code === "workspace_untrusted";
 }
 
 function summary(result: TurnResult, session: string, { dim, red }: Out["colors"]): string {

@@ -1,6 +1,5 @@
 /** The one object that `run --output-format json` prints: the same keys however the run ended. */
-import type { StoredEvent, TurnResult } from "../mod.ts";
-import { toPlainEvent } from "../mod.ts";
+import { describeReason, type StoredEvent, toPlainEvent, type TurnResult, type Workshop } from "../mod.ts";
 
 /** What is known of a run when it ends; without a result it ended before its turn began. */
 export interface RunFacts {
@@ -9,11 +8,25 @@ export interface RunFacts {
   readonly result: TurnResult | null;
   /** Why it ended, if it did not complete. */
   readonly reason?: string;
+  /** What could not be used because the workspace is not trusted. */
+  readonly inert: Inert | null;
   /** Present if the caller asked for them. */
   readonly events?: readonly StoredEvent[];
 }
 
-export function toReport({ session, model, result, reason, events }: RunFacts): object {
+export interface Inert {
+  readonly reason: string;
+  readonly names: readonly string[];
+  /** What would change it. */
+  readonly command: string;
+}
+
+export function toInert({ workspace, policy: { trust } }: Workshop): Inert | null {
+  if (trust.verdict.kind === "trusted" || trust.inert.length === 0) return null;
+  return { reason: describeReason(trust.verdict), names: trust.inert.map(({ name }) => name), command: `orrery trust ${workspace}` };
+}
+
+export function toReport({ session, model, result, reason, inert, events }: RunFacts): object {
   const why = reason ?? result?.error?.message ?? result?.detail;
   return {
     schema_version: 1,
@@ -26,6 +39,7 @@ export function toReport({ session, model, result, reason, events }: RunFacts): 
     usage: result?.usage ?? { input_tokens: 0, output_tokens: 0 },
     speculation: result?.speculation ?? { saved_ms: 0, wasted: 0 },
     ...(why === undefined ? {} : { reason: why }),
+    ...(inert === null ? {} : { inert }),
     ...(events === undefined ? {} : { events: events.map(toPlainEvent) }),
   };
 }

@@ -48,6 +48,17 @@ export function oneLine(text: string, width: number): string {
   return characters.length <= width ? characters.join("") : `${characters.slice(0, Math.max(1, width - 1)).join("")}…`;
 }
 
+/** Lines of at most `width` characters, broken between words; a word that is longer stays whole, so that it can be copied. */
+export function wrap(text: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  for (const word of printable(text).split(/\s+/).filter((each) => each !== "")) {
+    const last = lines.at(-1);
+    if (last !== undefined && [...last].length + 1 + [...word].length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
+
 /** Whether a descriptor is a terminal. Most are not, and for those Node's terminal module (2 ms on Bun) is not loaded. */
 export function isTerminal(descriptor: number): boolean {
   try {

@@ -2,6 +2,7 @@ import { type Agent, type TurnOptions, type TurnResult, UsageError } from "../..
 import type { RunFlags } from "../flags.ts";
 import { driveTurn } from "../drive.ts";
 import type { Ending } from "../ending.ts";
+import { offerTrust } from "../offer-trust.ts";
 import type { Presenter } from "../presenter.ts";
 import { readPrompt } from "../prompt.ts";
 import type { Shell } from "../terminal.ts";
@@ -10,10 +11,11 @@ import { watchFromStart } from "../watch.ts";
 export async function run(shell: Shell, flags: RunFlags, argument?: string): Promise<Ending> {
   return await driveTurn(shell, flags, async () => {
     const prompt = await readPrompt(argument);
-    return (agent, presenter, options) =>
-      flags.session === undefined
-        ? promptNew(agent, prompt, presenter, options)
-        : promptExisting(agent, flags.session, prompt, presenter, options);
+    return async (agent, presenter, options) => {
+      if (flags.session !== undefined) return await promptExisting(agent, flags.session, prompt, presenter, options);
+      await offerTrust(shell, agent, options);
+      return await promptNew(agent, prompt, presenter, options);
+    };
   });
 }
 
@@ -25,7 +27,7 @@ export async function promptNew(
   { title, ...options }: TurnOptions & { readonly title?: string },
 ): Promise<TurnResult> {
   const session = await agent.create(title === undefined ? {} : { title });
-  presenter.begin(session);
+  presenter.begin(session, await agent.workshop());
   const told = watchFromStart(agent, session, (event) => presenter.watch(event));
   const result = await session.prompt(prompt, { source: "cli", ...options });
   await told();
@@ -38,7 +40,7 @@ async function promptExisting(agent: Agent, id: string, prompt: string, presente
   if (session.state().turn.kind !== "idle") {
     throw new UsageError(`Cannot prompt session "${id}" as its last turn is not finished: finish it with orrery sessions resume ${id}`);
   }
-  presenter.begin(session);
+  presenter.begin(session, await agent.workshop(session.state().header?.workspace));
   session.watch((event) => presenter.watch(event));
   const result = await session.prompt(prompt, { source: "cli", ...options });
   presenter.finish(result, session);

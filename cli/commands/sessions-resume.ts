@@ -8,7 +8,7 @@ export async function resumeSession(shell: Shell, flags: TurnFlags, id: string):
   return await driveTurn(shell, flags, () =>
     Promise.resolve(async (agent, presenter, options) => {
       const session = await agent.open(id);
-      presenter.begin(session);
+      presenter.begin(session, await agent.workshop(session.state().header?.workspace));
       session.watch((event) => presenter.watch(event));
       const result = await session.resume(options) ?? nothingOpen(session);
       presenter.finish(result, session);

@@ -2,6 +2,8 @@
 import process from "node:process";
 
 import { findWorkspace, type Paths, resolvePaths } from "../config/paths.ts";
+import { grantFileTrust, grantTrust, TrustError } from "../gate/trust.ts";
+import { createTrustStore, type TrustStore } from "../gate/trust-store.ts";
 import type { Journal, LogRow, SessionSummary } from "../journal/journal.ts";
 import { createMemoryJournal } from "../journal/memory.ts";
 import { openSqliteJournal } from "../journal/sqlite.ts";
@@ -13,11 +15,15 @@ import type { SessionHeader } from "../session/state.ts";
 import { createSupervisor } from "../supervisor/supervisor.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
 import { type Fork, forkSession } from "./fork.ts";
-import { newRuntimeId, newSessionId } from "./ids.ts";
+import { newRuntimeId, newSessionId, now } from "./ids.ts";
 import type { AgentOptions, NewSessionOptions } from "./options.ts";
-import type { Session } from "./session.ts";
+import type { PolicyOptions } from "./policy.ts";
+import type { CreatedTool, ScaffoldRequest } from "./scaffold.ts";
+import type { Session, TurnOptions } from "./session.ts";
 import { checkExists, createSession, openSession, readLog, type SessionGround, type SessionNeeds } from "./sessions.ts";
-import { openWorkshop, type Workshop } from "./workshop.ts";
+import type { ToolCall, ToolRequest } from "./tool-call.ts";
+import type { ValidatedFile } from "./validation.ts";
+import { describeInertHere, openWorkshop, type Workshop } from "./workshop.ts";
 
 /** A runtime. Nothing is opened before it is needed; `close` ends every call, session and process of it. */
 export interface Agent {
@@ -25,6 +31,18 @@ export interface Agent {
   readonly workspace: string;
   /** Every tool that was found, here or in another folder, and what became of it. */
   toolbox(workspace?: string): Promise<Toolbox>;
+  /** Tools, settings and trust of this or another folder. @throws {ConfigError} */
+  workshop(workspace?: string): Promise<Workshop>;
+  /** Runs one tool as a session would, without a model and without a trace in the journal. @throws {ConfigError} */
+  callTool(request: ToolRequest, options?: TurnOptions): Promise<ToolCall>;
+  /** Everything there is to say about the tool files here, or in one folder. @throws {UsageError} there is no such folder. @throws {ConfigError} */
+  validate(directory?: string): Promise<readonly ValidatedFile[]>;
+  /** Writes the files of a new tool, and trusts it as it is. @throws {UsageError} @throws {TrustError} */
+  createTool(request: ScaffoldRequest): Promise<CreatedTool>;
+  /** Trusts this workspace as `workshop` last saw it. @throws {TrustError} */
+  trust(): Promise<void>;
+  /** Whether there was anything to forget. @throws {TrustError} */
+  forgetTrust(): Promise<boolean>;
   /** @throws {ConfigError} no model can be chosen. @throws {JournalUnavailable} */
   create(options?: NewSessionOptions): Promise<Session>;
   /**
@@ -89,15 +107,48 @@ class Runtime implements Agent {
     return (await this.#workshop(workspace)).toolbox;
   }
 
+  async workshop(workspace = this.workspace): Promise<Workshop> {
+    return await this.#workshop(workspace);
+  }
+
+  async callTool(request: ToolRequest, options: TurnOptions = {}): Promise<ToolCall> {
+    const { callTool } = await import("./tool-call.ts");
+    const workshop = await this.workshop();
+    const openModel = async () => (await this.#chooseModel(workshop)).model;
+    return await callTool({ ground: this.#open(), workshop, openModel }, request, options);
+  }
+
+  async validate(directory?: string): Promise<readonly ValidatedFile[]> {
+    const { validateToolFiles } = await import("./validation.ts");
+    return await validateToolFiles(this.#policyOptions(this.workspace), directory);
+  }
+
+  async createTool(request: ScaffoldRequest): Promise<CreatedTool> {
+    const { writeScaffold } = await import("./scaffold.ts");
+    const created = await writeScaffold(this.workspace, request, (await this.toolbox()).listings);
+    const [definition = ""] = created.files;
+    await this.#changeTrust((store) => grantFileTrust(this.workspace, definition, created.digest, store, now()));
+    return created;
+  }
+
+  async trust(): Promise<void> {
+    const { policy } = await this.workshop();
+    await this.#changeTrust((store) => grantTrust(policy.survey, store, now()));
+  }
+
+  async forgetTrust(): Promise<boolean> {
+    return await this.#changeTrust((store) => store.forget(this.workspace));
+  }
+
   async create(options: NewSessionOptions = {}): Promise<Session> {
     const workspace = options.workspace === undefined ? this.workspace : findWorkspace(options.workspace, "/", null);
     const workshop = await this.#workshop(workspace);
+    const inert = this.#tellInert(workshop);
     const { plain } = workshop.policy.configuration;
-    const base_url = this.#baseUrlFor(options.model, plain.base_url?.value);
-    const model = await this.#model(options.model ?? plain.model?.value ?? defaultModelName(this.#env), base_url);
+    const { model, base_url } = await this.#chooseModel(workshop, options.model);
     return this.#keep(
       await createSession(this.#open(), workshop, model, {
-        system: options.system ?? this.#options.system ?? DEFAULT_SYSTEM,
+        system: [options.system ?? this.#options.system ?? DEFAULT_SYSTEM, inert].filter((text) => text !== null).join("\n\n"),
         mode: options.mode ?? plain.mode?.value ?? "auto-accept",
         ...(options.title === undefined ? {} : { title: options.title }),
         ...(base_url === undefined ? {} : { base_url }),
@@ -152,6 +203,13 @@ class Runtime implements Agent {
     return session;
   }
 
+  /** The model that is named, else that of the settings, else the only one that there is a key for. */
+  async #chooseModel({ policy }: Workshop, named?: string): Promise<{ readonly model: Model; readonly base_url: string | undefined }> {
+    const { plain } = policy.configuration;
+    const base_url = this.#baseUrlFor(named, plain.base_url?.value);
+    return { model: await this.#model(named ?? plain.model?.value ?? defaultModelName(this.#env), base_url), base_url };
+  }
+
   /** A base URL given for one model says nothing of another, unless that is a local one: those have no other. */
   #baseUrlFor(model: string | undefined, setting: string | undefined): string | undefined {
     const { baseUrl, model: own } = this.#options;
@@ -166,6 +224,7 @@ class Runtime implements Agent {
       this.#model(name, baseUrl ?? (name === header.model ? header.base_url : undefined)),
       this.#workshop(workspace),
     ]);
+    this.#tellInert(workshop);
     return {
       workshop,
       model: opened,
@@ -177,6 +236,13 @@ class Runtime implements Agent {
     };
   }
 
+  /** Whatever is inert is never so in silence: whoever opened this runtime is told, and the model. */
+  #tellInert({ policy }: Workshop): string | null {
+    const text = describeInertHere(policy);
+    if (text !== null) this.#options.onNotice?.({ level: "warning", code: "workspace_untrusted", text });
+    return text;
+  }
+
   #model(name: string, baseUrl: string | undefined): Promise<Model> {
     return createModel({ name, env: this.#env, ...(baseUrl === undefined ? {} : { baseUrl }) });
   }
@@ -184,8 +250,27 @@ class Runtime implements Agent {
   #workshop(workspace: string): Promise<Workshop> {
     const known = this.#workshops.get(workspace);
     if (known !== undefined) return known;
+    const opened = openWorkshop(this.#policyOptions(workspace));
+    this.#workshops.set(workspace, opened);
+    return opened;
+  }
+
+  /** What was read before a change of trust is read again. */
+  async #changeTrust<T>(change: (store: TrustStore) => Promise<T>): Promise<T> {
+    try {
+      return await change(createTrustStore(this.#paths.data));
+    } catch (error) {
+      if (error instanceof TrustError) throw error;
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new TrustError(`Cannot change the record of trust in "${this.#paths.data}": ${reason}`, { cause: error });
+    } finally {
+      this.#workshops.delete(this.workspace);
+    }
+  }
+
+  #policyOptions(workspace: string): PolicyOptions {
     const { model, baseUrl, mode, defaultMode, maxSteps, speculation, trustWorkspace } = this.#options;
-    const opened = openWorkshop({
+    return {
       workspace,
       paths: this.#paths,
       env: this.#env,
@@ -193,9 +278,7 @@ class Runtime implements Agent {
       trustFlag: trustWorkspace === true && workspace === this.workspace,
       ...(defaultMode === undefined ? {} : { defaultMode }),
       flags: { model, base_url: baseUrl, mode, "limits.max_steps": maxSteps, speculation: speculation === false ? "off" : undefined },
-    });
-    this.#workshops.set(workspace, opened);
-    return opened;
+    };
   }
 
   #open(): SessionGround {

@@ -40,11 +40,22 @@ export interface ToolCall {
   readonly notices: readonly AgentNotice[];
 }
 
+/** What a call is made in. */
+export interface ToolCallPlace {
+  readonly ground: SessionGround;
+  readonly workshop: Workshop;
+  /** For the few tools that have other sessions work. @throws {ConfigError} no model can be chosen. */
+  openModel(): Promise<Model>;
+}
+
 /** @throws what a session of this workspace would throw when it opens. */
-export async function callTool(given: SessionGround, workshop: Workshop, request: ToolRequest, options: TurnOptions): Promise<ToolCall> {
-  const ground: SessionGround = { ...given, journal: createMemoryJournal() };
+export async function callTool(place: ToolCallPlace, request: ToolRequest, options: TurnOptions): Promise<ToolCall> {
+  const { workshop } = place;
+  const ground: SessionGround = { ...place.ground, journal: createMemoryJournal() };
   const mode = workshop.policy.configuration.plain.mode?.value ?? "auto-accept";
-  const { session, ports } = await beginSession(ground, freeOfCharge(workshop), nobody, { system: "", mode });
+  const { session, ports } = DRIVES_SESSIONS.has(request.name)
+    ? await beginSession(ground, workshop, await place.openModel(), { system: "", mode })
+    : await beginSession(ground, freeOfCharge(workshop), nobody, { system: "", mode });
   const witness = new Witness();
   session.watch((event) => witness.watch(event));
   try {
@@ -55,6 +66,9 @@ export async function callTool(given: SessionGround, workshop: Workshop, request
     await session.close();
   }
 }
+
+/** Reserved names, so that no other tool has them. */
+const DRIVES_SESSIONS: ReadonlySet<string> = new Set(["delegate", "task_assign"]);
 
 /** It is never asked: the step that has the call is the only one. */
 const nobody: Model = {

@@ -28,6 +28,11 @@ describe("the command line refuses", () => {
     ["an empty prompt on standard input", ["run", "-"], "standard input has no text"],
     ["no prompt at all", ["run"], "standard input has no text"],
     ["a session without its id", ["sessions", "show"], "id"],
+    ["a call without the tool's name", ["tools", "call"], "name"],
+    ["a folder to list", ["tools", "./mytools"], "--validate ./mytools"],
+    ["a folder to check that is not there", ["tools", "--validate", "./missing"], "does not exist"],
+    ["a format of tools that is not one", ["tools", "create", "hello", "--format", "xml"], "xml"],
+    ["an event to fork at that none has as its number", ["sessions", "fork", "ses_1", "--at", "0"], "whole number from 1"],
   ];
   for (const [title, args, says] of wrong) {
     test(title, async () => {
@@ -52,10 +57,22 @@ describe("the command line refuses", () => {
 describe("the command line explains itself", () => {
   test("with help for every command, on standard output", async () => {
     for (
-      const args of [["--help"], ["run", "-h"], ["tools", "--help"], ["sessions", "--help"], ["sessions", "events", "--help"], [
-        "demo",
-        "--help",
-      ]]
+      const args of [
+        ["--help"],
+        ["run", "-h"],
+        ["tools", "--help"],
+        ["sessions", "--help"],
+        ["tools", "list", "--help"],
+        ["tools", "call", "--help"],
+        [
+          "sessions",
+          "events",
+          "--help",
+        ],
+        ["trust", "--help"],
+        ["config", "--help"],
+        ["demo", "--help"],
+      ]
     ) {
       const { code, stdout, stderr } = await runOrrery(args, { home });
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });

@@ -19,10 +19,19 @@ export interface LoadContext {
   readonly workspace: string;
   /** What children inherit. */
   readonly env: Readonly<Record<string, string>>;
-  /** Whether what lies in the workspace may run; else why not, in words that name the command to trust it. */
-  readonly trust: { readonly kind: "trusted" } | { readonly kind: "untrusted"; readonly reason: string };
+  readonly trust: LoadTrust;
   readonly machine?: Machine;
 }
+
+/** Whether what lies in the workspace may run; else why not, in words that name the command to trust it. */
+export type LoadTrust =
+  | { readonly kind: "trusted" }
+  | {
+    readonly kind: "untrusted";
+    readonly reason: string;
+    /** Whether this very file may run all the same, as it was trusted by itself. */
+    allowsFile?(path: string, digest: string): boolean;
+  };
 
 export interface LoadedTools {
   readonly candidates: readonly Candidate[];
@@ -108,7 +117,7 @@ async function loadFile(file: ToolFile, folder: ManifestFolder, context: LoadCon
   const program = await inspectProgram(file, parsed, context);
   const bareProgram = parsed.manifest.command[0].includes("/") ? null : program.path;
   const tool = scriptTool(parsed.manifest, { origin, digest: file.digest, bareProgram });
-  const untrusted = await untrustedReason(folder, program.location, context);
+  const untrusted = await untrustedReason(file, folder, program.location, context);
   return {
     candidates: [{ kind: "tool", tool, family, ...(untrusted === null ? {} : { untrusted }) }],
     notices: [...parsed.diagnostics, ...program.diagnostics].flatMap((diagnostic) => toNotice(file.path, diagnostic)),
@@ -116,10 +125,15 @@ async function loadFile(file: ToolFile, folder: ManifestFolder, context: LoadCon
 }
 
 /** A user's tool whose program lies in the workspace runs what the workspace says, so it needs its trust too. */
-async function untrustedReason(folder: ManifestFolder, program: string | null, context: LoadContext): Promise<string | null> {
+async function untrustedReason(
+  file: TextFile,
+  folder: ManifestFolder,
+  program: string | null,
+  context: LoadContext,
+): Promise<string | null> {
   const { trust, workspace, machine = thisMachine } = context;
   if (trust.kind === "trusted") return null;
-  if (folder.scope === "workspace") return trust.reason;
+  if (folder.scope === "workspace") return trust.allowsFile?.(file.path, file.digest) === true ? null : trust.reason;
   const real = program === null ? "" : await machine.real(program);
   return real.startsWith(`${workspace}/`) ? `its program lies in the workspace, and ${trust.reason}` : null;
 }

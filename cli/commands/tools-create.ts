@@ -1,0 +1,28 @@
+import { relative } from "node:path";
+import { UsageError } from "../../mod.ts";
+import { withAgent } from "../agent.ts";
+import type { CreateToolFlags } from "../flags.ts";
+import type { Ending } from "../ending.ts";
+import type { Shell } from "../terminal.ts";
+
+export async function createTool(shell: Shell, flags: CreateToolFlags, name: string): Promise<Ending> {
+  const { format } = flags;
+  if (format === "ts" || format === "py") {
+    throw new UsageError(`Cannot create a tool in the format "${format}": this version writes stella and nanocoder only`);
+  }
+  return await withAgent<Ending>(shell, flags.workspace === undefined ? {} : { workspace: flags.workspace }, async (agent) => {
+    const { tool, files } = await agent.createTool({ name, format });
+    if (flags.json) {
+      shell.out.write(`${JSON.stringify({ schema_version: 1, tool, format, files })}\n`);
+      return "completed";
+    }
+    const [definition = "", ...others] = files.map((file) => relative(agent.workspace, file));
+    for (const file of [definition, ...others]) shell.out.write(`${file}\n`);
+    shell.err.write(`
+"${tool}" works as it is, and is trusted as it is:
+  orrery tools call ${tool}${format === "nanocoder" ? " --mode yolo" : ""} --input '{"message":"hello"}'
+After a change of ${definition}: orrery tools --validate, then orrery trust
+`);
+    return "completed";
+  });
+}

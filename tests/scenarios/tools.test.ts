@@ -1,0 +1,302 @@
+/** `orrery tools`: what was found, what became of it and why; checking files; writing new ones. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
+import { hasTerminal, startOnTerminal } from "../host/terminal.ts";
+import { runOrrery } from "../host/orrery.ts";
+
+interface Row {
+  readonly name: string | null;
+  readonly origin: { readonly system: string; readonly scope: string; readonly path?: string };
+  readonly status: string;
+  readonly reason?: string;
+  readonly shadows?: readonly unknown[];
+  readonly always_allowed?: boolean;
+}
+
+interface Checked {
+  readonly path: string;
+  readonly tool?: string;
+  readonly diagnostics: readonly {
+    readonly severity: string;
+    readonly code: string;
+    readonly line?: number;
+    readonly column?: number;
+    readonly remedy?: string;
+  }[];
+}
+
+let workspace: TestWorkspace;
+beforeEach(async () => {
+  workspace = await createWorkspace();
+});
+afterEach(async () => {
+  await workspace.remove();
+});
+
+const orrery = (...args: readonly string[]) => runOrrery(args, { cwd: workspace.path, home: workspace.home });
+
+async function list(...args: readonly string[]) {
+  const { code, stdout } = await orrery("tools", "--json", ...args);
+  const { schema_version, tools, notices } = JSON.parse(stdout) as {
+    schema_version: number;
+    tools: readonly Row[];
+    notices: readonly { code: string }[];
+  };
+  expect([code, schema_version]).toEqual([0, 1]);
+  return { tools, notices, find: (name: string | null) => tools.filter((row) => row.name === name) };
+}
+
+async function check(...args: readonly string[]) {
+  const { code, stdout } = await orrery("tools", "--validate", "--json", ...args);
+  const report = JSON.parse(stdout) as { schema_version: number; ok: boolean; files: readonly Checked[] };
+  expect(report.schema_version).toBe(1);
+  return { code, ...report };
+}
+
+async function inHome(path: string, text: string): Promise<string> {
+  const file = join(workspace.home, path);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, text);
+  return file;
+}
+
+const manifest = (name: string, more = "") => `name = "${name}"\ndescription = "A tool of a test."\ncommand = ["bin/x"]\n${more}\n`;
+const markdown = (name: string, more = "") => `---\nname: ${name}\ndescription: A tool of a test\n${more}---\necho hello\n`;
+
+describe("orrery tools", () => {
+  test("lists what is offered, off, shadowed, broken and untrusted, each with its reason", async () => {
+    await workspace.tool("fine", "echo fine");
+    await workspace.tool("both", "echo workspace");
+    await workspace.tool("quiet", "echo quiet");
+    await workspace.write(".stella/tools/broken.toml", "name = \n");
+    await workspace.write(".nanocoder/tools/pods.md", markdown("pods", "approval: always\n"));
+    await inHome(".config/stella/tools/both.toml", manifest("both").replace("bin/x", "bin/both"));
+    await inHome("config/settings.json", JSON.stringify({ tools: { bash: "off" }, disabledTools: ["quiet"], alwaysAllow: ["pods"] }));
+
+    const { find, tools } = await list("--trust-workspace");
+    expect(find("fine")).toMatchObject([{
+      status: "offered",
+      origin: { system: "stella", scope: "workspace", path: join(workspace.path, ".stella/tools/fine.toml") },
+    }]);
+    expect(find("read_file")).toMatchObject([{
+      status: "offered",
+      origin: { system: "builtin", scope: "builtin" },
+      read_only: true,
+      speculation_safe: true,
+      approval: "never",
+    }]);
+    expect(find("bash")).toMatchObject([{ status: "off", reason: expect.stringContaining("settings.json") }]);
+    expect(find("quiet")).toMatchObject([{ status: "off", reason: expect.stringContaining("disabledTools") }]);
+    expect(find("pods")).toMatchObject([{ status: "offered", approval: "always", always_allowed: true, origin: { system: "nanocoder" } }]);
+    const [winner, loser] = find("both");
+    expect(winner).toMatchObject({ status: "offered", shadows: [{ scope: "user" }] });
+    expect(loser).toMatchObject({ status: "shadowed", reason: expect.stringContaining(join(workspace.path, ".stella/tools/both.toml")) });
+    expect(tools.find(({ origin }) => origin.path?.endsWith("broken.toml") === true)).toMatchObject({
+      name: null,
+      status: "broken",
+      reason: expect.stringContaining("line 1"),
+    });
+
+    const untrusted = await list();
+    expect(untrusted.find("fine")).toMatchObject([{ status: "untrusted", reason: expect.stringContaining("orrery trust") }]);
+    // An inert copy shadows nothing.
+    expect(untrusted.find("both").map(({ status, origin }) => [origin.scope, status])).toEqual([["workspace", "untrusted"], [
+      "user",
+      "untrusted",
+    ]]);
+    expect(untrusted.notices.map(({ code }) => code)).toContain("workspace_untrusted");
+  });
+
+  test("groups them by source for people, with the command that trusts", async () => {
+    await workspace.tool("fine", "echo fine");
+    await workspace.write(".nanocoder/tools/pods.md", markdown("pods"));
+    const { code, stdout, stderr } = await orrery("tools");
+    expect(code).toBe(0);
+    const headings = stdout.split("\n").filter((line) => line !== "" && !line.startsWith(" "));
+    expect(headings).toEqual(["Built-in", "Custom, Stella", "Custom, Nanocoder"]);
+    expect(stdout.split("Custom, Stella")[1]).toContain("untrusted: ");
+    expect(stderr).toContain(`orrery trust ${workspace.path}`);
+  });
+
+  test.skipIf(!hasTerminal)("keeps to 40 columns and knows NO_COLOR and TERM=dumb", async () => {
+    await workspace.tool("fine", "echo fine");
+    const start = { cwd: workspace.path, home: workspace.home, columns: 40 };
+    const narrow = await startOnTerminal(["tools", "--trust-workspace"], start).ended();
+    expect(narrow.shown).toContain("\x1b[1m");
+    for (const env of [{ NO_COLOR: "1" }, { TERM: "dumb" }]) {
+      const plain = await startOnTerminal(["tools", "--trust-workspace"], { ...start, env }).ended();
+      expect([plain.code, plain.shown.includes("\x1b")]).toEqual([0, false]);
+      expect(plain.shown.split(/\r?\n/).filter((line) => [...line].length > 40)).toEqual([]);
+      expect(plain.shown).toContain("fine");
+    }
+  });
+
+  test("says that a folder is checked with --validate, and refuses an unknown word", async () => {
+    const { code, stdout, stderr } = await orrery("tools", "./mytools");
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain("--validate ./mytools");
+  });
+});
+
+describe("orrery tools --validate", () => {
+  test("reports everything of every file at once, with place and remedy, and starts nothing", async () => {
+    await workspace.write(".stella/tools/bad.toml", 'name = "Bad Name"\ndescription = ""\ncommand = []\ntimeout = 5\n');
+    await workspace.write(".stella/tools/good.toml", manifest("good", 'timeout_ms = 1000\n[input_schema]\ntype = "object"'));
+    await chmod(await workspace.write("bin/x", "#!/bin/sh\ntouch canary\n"), 0o755);
+    await workspace.write(".nanocoder/tools/bad.md", "no frontmatter\n");
+    await workspace.write(".nanocoder/tools/good.md", markdown("other"));
+    await workspace.write(".orrery/tools/third.toml", manifest("third", "timeout_ms = 1"));
+    await workspace.write(".orrery/tools/fourth.md", markdown("fourth"));
+    await workspace.write(".orrery/tools/fifth.ts", "throw new Error('ran')\n");
+    const { code, ok, files } = await check();
+    expect([code, ok]).toEqual([5, false]);
+    const of = (path: string) => files.find((file) => file.path === join(workspace.path, path));
+    const bad = of(".stella/tools/bad.toml")?.diagnostics ?? [];
+    expect(bad.filter(({ severity }) => severity === "error").length).toBeGreaterThanOrEqual(3);
+    expect(bad.find(({ code }) => code === "invalid_name")).toMatchObject({ line: 1, remedy: expect.any(String) });
+    expect(bad.find(({ code }) => code === "unknown_key")).toMatchObject({ severity: "warning", line: 4 });
+    expect(of(".stella/tools/good.toml")).toEqual({ path: join(workspace.path, ".stella/tools/good.toml"), tool: "good", diagnostics: [] });
+    expect(of(".nanocoder/tools/bad.md")?.diagnostics).toMatchObject([{ severity: "error" }]);
+    expect(of(".nanocoder/tools/good.md")).toMatchObject({ tool: "other" });
+    expect([of(".orrery/tools/third.toml")?.tool, of(".orrery/tools/fourth.md")?.tool]).toEqual(["third", "fourth"]);
+    expect(of(".orrery/tools/fifth.ts")?.diagnostics).toMatchObject([{ severity: "info", code: "not_loaded" }]);
+    expect(existsSync(join(workspace.path, "canary"))).toBe(false);
+
+    const plain = await orrery("tools", "--validate");
+    expect(plain.code).toBe(5);
+    expect(plain.stdout).toMatch(/bad\.toml[\s\S]*error 1:\d+: /);
+    expect(plain.stderr).toContain("2 with errors");
+  });
+
+  test("exits 0 with warnings only, and with nothing to check", async () => {
+    expect(await check()).toMatchObject({ code: 0, ok: true, files: [] });
+    await workspace.write(".stella/tools/slow.toml", manifest("slow", "timeout_ms = 700000"));
+    const { code, ok, files } = await check();
+    expect([code, ok]).toEqual([0, true]);
+    expect(files[0]?.diagnostics.map((said) => said.severity)).toContain("warning");
+  });
+
+  test("checks one folder only, and 2 if there is none", async () => {
+    await workspace.write(".stella/tools/bad.toml", "nonsense");
+    await workspace.write("mytools/a.toml", manifest("aa"));
+    await workspace.write("mytools/b.md", markdown("bb"));
+    const { code, files } = await check("./mytools");
+    expect([code, files.map(({ tool }) => tool)]).toEqual([0, ["aa", "bb"]]);
+    for (const folder of ["./missing", "./mytools/a.toml"]) {
+      const { code, stdout, stderr } = await orrery("tools", "--validate", folder);
+      expect([code, stdout]).toEqual([2, ""]);
+      expect(stderr).toContain("Cannot validate");
+    }
+  });
+
+  test("a name that another dialect has taken is a warning on the file that loses it", async () => {
+    await workspace.write(".nanocoder/tools/a.md", markdown("twin"));
+    await workspace.write(".stella/tools/z.toml", manifest("twin"));
+    const { code, files } = await check();
+    expect(code).toBe(0);
+    const codes = Object.fromEntries(files.map(({ path, diagnostics }) => [path.split("/").at(-1), diagnostics.map((said) => said.code)]));
+    expect(codes["a.md"]).toContain("shadowed_name");
+    expect(codes["z.toml"]).not.toContain("shadowed_name");
+  });
+
+  test("what it says reaches a session as notices", async () => {
+    await workspace.write(".stella/tools/bad.toml", 'name = "bad"\ndescription = "x"\ncommand = []\n');
+    await workspace.write(".stella/tools/odd.toml", manifest("odd", "timeout = 5"));
+    await workspace.write(".nanocoder/tools/none.md", "no frontmatter\n");
+    const model = await workspace.script({ text: "done" });
+    const { stdout } = await orrery("run", "--trust-workspace", "--model", model, "--output-format", "json", "--events", "go");
+    const { events } = JSON.parse(stdout) as { events: readonly { type: string; text?: string }[] };
+    const said = events.filter(({ type }) => type === "notice").map(({ text }) => text ?? "").join("\n");
+    for (const words of ["bad.toml", "odd.toml", "timeout", "none.md"]) expect(said).toContain(words);
+  });
+
+  test("a link, an upper-case extension and a folder with the right name are what they are", async () => {
+    const elsewhere = await workspace.write("elsewhere.txt", manifest("linked"));
+    await mkdir(join(workspace.path, ".stella/tools/folder.toml"), { recursive: true });
+    await symlink(elsewhere, join(workspace.path, ".stella/tools/linked.toml"));
+    await workspace.write(".stella/tools/LOUD.TOML", "nonsense");
+    await workspace.write(".stella/tools/latin.toml", "");
+    await writeFile(join(workspace.path, ".stella/tools/latin.toml"), new Uint8Array([0x6e, 0xe9]));
+    const { files } = await check();
+    expect(files.map(({ path, tool, diagnostics }) => [path.split("/").at(-1), tool ?? diagnostics[0]?.code])).toEqual([
+      ["folder.toml", "unreadable"],
+      ["latin.toml", "unreadable"],
+      ["linked.toml", "linked"],
+    ]);
+  });
+});
+
+describe("orrery tools create", () => {
+  for (
+    const [format, name, tool, mode] of [["stella", "hello_you", "hello_you", "auto-accept"], [
+      "nanocoder",
+      "k8s-pods",
+      "k8s_pods",
+      "yolo",
+    ]] as const
+  ) {
+    test(`writes a ${format} tool that passes validation, runs, and is trusted until it is changed`, async () => {
+      const created = await orrery("tools", "create", name, "--format", format, "--json");
+      const { files } = JSON.parse(created.stdout) as { files: readonly string[] };
+      expect(created.code).toBe(0);
+      const { ok, files: checked } = await check();
+      expect([ok, checked[0]?.tool, checked[0]?.diagnostics.filter(({ severity }) => severity !== "info")]).toEqual([true, tool, []]);
+      const called = await orrery("tools", "call", tool, "--mode", mode, "--input", '{"message":"it\'s $(touch pwned)"}');
+      expect([called.code, called.stdout]).toEqual([0, expect.stringContaining("it's $(touch pwned)")]);
+      expect(existsSync(join(workspace.path, "pwned"))).toBe(false);
+      const model = await workspace.script({ calls: [{ name: tool, arguments: { message: "from a model" } }] }, { text: "{{result}}" });
+      expect((await orrery("run", "--mode", mode, "--model", model, "go")).stdout).toContain("from a model");
+
+      const [definition = ""] = files;
+      await writeFile(definition, `${await readFile(definition, "utf8")}\n# changed\n`);
+      expect((await orrery("tools", "call", tool, "--mode", mode, "--input", '{"message":"x"}')).code).toBe(4);
+      // Nothing else in the workspace became trusted with it.
+      await workspace.tool("other", "touch canary");
+      expect((await orrery("tools", "call", "other")).code).toBe(4);
+      expect(existsSync(join(workspace.path, "canary"))).toBe(false);
+    });
+  }
+
+  test("never replaces a file, and leaves nothing behind when it refuses", async () => {
+    await workspace.write("scripts/taken.sh", "mine\n");
+    const refused = await orrery("tools", "create", "taken");
+    expect([refused.code, refused.stdout]).toEqual([2, ""]);
+    expect(refused.stderr).toContain("scripts/taken.sh");
+    expect(await readFile(join(workspace.path, "scripts/taken.sh"), "utf8")).toBe("mine\n");
+    expect(existsSync(join(workspace.path, ".stella"))).toBe(false);
+  });
+
+  test("refuses names that are no names, are reserved or are taken", async () => {
+    await workspace.write(".stella/tools/other-file.toml", manifest("mine"));
+    for (const name of ["../evil", "Upper", "bash", "task", "mcp__a__b", "search", "a/b", "mine", "x", "", "nl\nname", '"'] as const) {
+      const { code, stdout, stderr } = await orrery("tools", "create", "--", name);
+      expect([name, code, stdout]).toEqual([name, 2, ""]);
+      expect(stderr).toContain("Cannot create");
+    }
+    for (const name of ["../evil", "bash", "a/b"]) {
+      expect((await orrery("tools", "create", "--format", "nanocoder", "--", name)).code).toBe(2);
+    }
+    expect(existsSync(join(workspace.path, "../evil.md"))).toBe(false);
+  });
+
+  test("does not follow a link out of the workspace", async () => {
+    const outside = join(workspace.home, "outside");
+    await mkdir(outside);
+    await symlink(outside, join(workspace.path, ".stella"));
+    const { code, stderr } = await orrery("tools", "create", "hello");
+    expect(code).toBe(2);
+    expect(stderr).toContain("outside the workspace");
+    expect(existsSync(join(outside, "tools"))).toBe(false);
+  });
+
+  test("says so for a format that is not written yet", async () => {
+    for (const format of ["ts", "py"]) {
+      const { code, stderr } = await orrery("tools", "create", "hello", "--format", format);
+      expect(code).toBe(2);
+      expect(stderr).toContain(`"${format}"`);
+    }
+  });
+});
