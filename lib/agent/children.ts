@@ -3,7 +3,7 @@
  * its first event; it shares the model, the gate and the supervisor of its parent, and ends with the parent's call.
  */
 import { NOTHING_CAPTURED, type Run } from "../session/launch.ts";
-import type { ChildBrief, ChildRun, Children } from "../tools/tool.ts";
+import type { ChildBrief, Children, ChildRun } from "../tools/tool.ts";
 import type { Session } from "./session.ts";
 import type { TurnResult } from "./turn.ts";
 
@@ -28,7 +28,9 @@ async function runChild(open: OpenChild, brief: ChildBrief, now: AbortSignal, st
     return { session: child.id, run: toRun(result, child.id, performance.now() - began, now) };
   } catch (error) {
     const problem = `The child session could not go on: ${error instanceof Error ? error.message : String(error)}`;
-    const outcome = child === null ? { kind: "not_started", reason: "cannot_start" } as const : { kind: "unknown", cause: "child_failed" } as const;
+    const outcome = child === null
+      ? { kind: "not_started", reason: "cannot_start" } as const
+      : { kind: "unknown", cause: "child_failed" } as const;
     return { session: child?.id ?? null, run: { ...emptyRun(performance.now() - began), outcome, problem } };
   } finally {
     // What the journal has against it was the child's own failure, and is told above.
@@ -48,7 +50,9 @@ function toRun(result: TurnResult, session: string, duration_ms: number, now: Ab
 /** An empty report is not a success: whoever asked would take silence for an answer. */
 function toReply(result: TurnResult, session: string): { readonly is_error: boolean; readonly text: string } {
   if (result.reason === "completed" && result.text.trim() !== "") return { is_error: false, text: result.text };
-  const why = result.reason === "completed" ? "gave an empty report" : `${result.reason}${result.detail === undefined ? "" : ` (${result.detail})`}`;
+  const why = result.reason === "completed"
+    ? "gave an empty report"
+    : `${result.reason}${result.detail === undefined ? "" : ` (${result.detail})`}`;
   const last = result.text.trim() === "" ? "" : ` Its last words: ${result.text}`;
   return { is_error: true, text: `The child session ${session} did not finish: ${why}.${last}` };
 }

@@ -26,7 +26,9 @@ export class Records {
     const known = this.#states.get(id) ?? initialState;
     const head = await this.#log().head(id);
     const state = known.seq === head ? known : await this.#foldFrom(id, known.seq < head ? known : initialState);
-    if (state.header === null || !this.admits(state.header.workspace)) throw new DeskRefusal("unknown_session", `Cannot find session "${id}"`);
+    if (state.header === null || !this.admits(state.header.workspace)) {
+      throw new DeskRefusal("unknown_session", `Cannot find session "${id}"`);
+    }
     this.#remember(id, state);
     return state;
   }

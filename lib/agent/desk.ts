@@ -183,7 +183,9 @@ export class Desk {
   remove(id: string): Promise<void> {
     return refusing(async () => {
       await this.#checkKnown(id);
-      if (this.#seats.get(id)?.running === true) throw new DeskRefusal("busy", `Cannot remove session "${id}" as a turn is running: cancel it first`);
+      if (this.#seats.get(id)?.running === true) {
+        throw new DeskRefusal("busy", `Cannot remove session "${id}" as a turn is running: cancel it first`);
+      }
       await this.#seats.release(id);
       await this.#agent.remove(id);
       this.#records.forget(id);

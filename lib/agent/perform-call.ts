@@ -143,7 +143,9 @@ function toEnd(
     ...(truncated === undefined ? {} : { truncated }),
     ...(changes.length === 0 ? {} : { changes }),
     ...(withheld.length === 0 ? {} : { exports_withheld: [...withheld] }),
-    ...(plan.kind === "launch" && plan.launch.kind === "process" && ports.env_withheld.length > 0 ? { env_withheld: [...ports.env_withheld] } : {}),
+    ...(plan.kind === "launch" && plan.launch.kind === "process" && ports.env_withheld.length > 0
+      ? { env_withheld: [...ports.env_withheld] }
+      : {}),
     ...(run.reaped.length === 0 ? {} : { reaped: [...run.reaped] }),
   };
 }

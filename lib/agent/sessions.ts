@@ -176,7 +176,9 @@ function openDriver(driver: Driver, state: SessionState) {
   const { workspace, policy, toolbox } = workshop;
   const { plain } = policy.configuration;
   const childrenOf = (call: string | null) =>
-    call === null || driver.depth >= MAX_DEPTH ? {} : { children: createChildren((brief) => openChild(driver, recorder.state, brief, call)) };
+    call === null || driver.depth >= MAX_DEPTH
+      ? {}
+      : { children: createChildren((brief) => openChild(driver, recorder.state, brief, call)) };
   const hooks = openHooks(ground, workshop, lease.session);
   const ports: TurnPorts = {
     session: lease.session,
@@ -198,10 +200,18 @@ function openDriver(driver: Driver, state: SessionState) {
 }
 
 /** It works with what its parent has, in the mode its parent is in. */
-async function openChild({ ground, workshop, model, depth, lease }: Driver, parent: SessionState, brief: ChildBrief, call: string): Promise<Session> {
+async function openChild(
+  { ground, workshop, model, depth, lease }: Driver,
+  parent: SessionState,
+  brief: ChildBrief,
+  call: string,
+): Promise<Session> {
   const { configuration } = workshop.policy;
   const steps = Math.min(configuration.plain["limits.max_steps"]?.value ?? CHILD_STEPS, CHILD_STEPS);
-  const plain: PlainLeaves = { ...configuration.plain, "limits.max_steps": { value: steps, source: { scope: "default", key: "limits.max_steps" } } };
+  const plain: PlainLeaves = {
+    ...configuration.plain,
+    "limits.max_steps": { value: steps, source: { scope: "default", key: "limits.max_steps" } },
+  };
   const own: Workshop = {
     ...workshop,
     toolbox: brief.read_only ? readOnly(workshop.toolbox) : workshop.toolbox,

@@ -103,7 +103,11 @@ export function readSummaries(store: Store, limit: number, before: ListCursor | 
     FROM sessions LEFT JOIN leases USING (session)
     WHERE ?1 IS NULL OR (updated_at, session) < (?1, ?2)
     ORDER BY updated_at DESC, session DESC LIMIT ?3
-  `).all(before?.updated_at ?? null, before?.session ?? null, limit) as unknown as readonly (SummaryRow & (LeaseRow | { readonly token: null }))[];
+  `).all(
+    before?.updated_at ?? null,
+    before?.session ?? null,
+    limit,
+  ) as unknown as readonly (SummaryRow & (LeaseRow | { readonly token: null }))[];
   return rows.map((row) => toSessionSummary(row.session, toSummary(row), row.token !== null && isHeld(row)));
 }
 

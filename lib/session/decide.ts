@@ -6,7 +6,7 @@
  * D3  A call starts only after it was allowed, and once.
  * D4  A speculation is adopted or discarded within its step: whatever is left is discarded when the step is over.
  */
-import { type Command, type Decision, type Refusal } from "./command.ts";
+import type { Command, Decision, Refusal } from "./command.ts";
 import { EVENT_VERSION, type EventBody, type EventType, type SessionEvent } from "./event.ts";
 import { canonicalValue, type JsonInput } from "./json.ts";
 import type { CallResult, Outcome } from "./outcome.ts";

@@ -20,6 +20,11 @@ export interface ProcessLaunch {
   readonly timeout_ms: number;
   /** Bytes of each stream that the `Run` carries; what is over is cut in the middle. */
   readonly cap_bytes: number;
+  /**
+   * Standard output is JSON documents, one per line. Those of the form `{"type":"message","message":…}` are passed on
+   * while it runs, as messages; nothing of standard output is then shown live as text.
+   */
+  readonly speaks?: "frames";
 }
 
 /** One call that a tool host answers (this program in another process). */
@@ -78,6 +83,8 @@ export interface Run {
   readonly problem?: string;
   readonly duration_ms: number;
   readonly reaped: readonly ReapedProcess[];
+  /** Messages of the call that were not passed on because they were too many or too large; absent: none. */
+  readonly messages_dropped?: number;
 }
 
 /** Identity of a process: a pid alone may be reused. `start_time` is in clock ticks since boot, as /proc gives it. */
@@ -88,3 +95,38 @@ export interface ProcessIdentity {
 }
 
 export const NOTHING_CAPTURED: Captured = { text: "", bytes: 0, cut: false };
+
+/**
+ * A process that stays and is talked with, line by line; a `ProcessLaunch` is for one that is given its input once.
+ *
+ * T1  The process is started, tagged, drained and ended exactly as a call's is: own session and group, lineage, and the
+ *     one kill path. Ending it is end of file on its standard input, up to 500 ms, then SIGTERM, a grace, SIGKILL.
+ * T2  `ended` settles exactly once, when nothing that the process started is alive; a process that could not be started
+ *     is `not_started`. It never rejects. `stderr` of the run is the capped whole of it, its end included.
+ * T3  `onLine` gets whole lines of standard output without their end, as well-formed text, in order, and none after
+ *     `ended`. A line of more than `line_bytes` ends the process, and `problem` says so.
+ * T4  Lines wait in bounded room: while more than `window_bytes` of them are not taken by `onLine`, nothing more is read,
+ *     so that a flood stops at its own pipe.
+ * T5  `send` resolves when the process's pipe has taken the line, and rejects if the process has ended or more than
+ *     `queue_bytes` are waiting. A process that does not read holds nothing but its own conversation.
+ * T6  When the worker thread dies, its conversations end as `unknown{worker_died}` with their processes gone. When the
+ *     supervisor closes, they are closed.
+ */
+export interface Conversation {
+  /** Writes one line; the end of line is added. */
+  send(line: string): Promise<void>;
+  /** Begins to end it (T1). Again: nothing. */
+  close(): void;
+  readonly ended: Promise<Run>;
+}
+
+export interface ConversationRequest {
+  /** Names it in the lineage, like a call. */
+  readonly call: string;
+  readonly launch: Pick<ProcessLaunch, "argv" | "cwd" | "env">;
+  readonly line_bytes: number;
+  readonly window_bytes: number;
+  readonly queue_bytes: number;
+  readonly stderr_bytes: number;
+  onLine(line: string): void;
+}

@@ -58,7 +58,10 @@ describe("delegate", () => {
     expect(end).toMatchObject({ outcome: { kind: "returned" }, result: { is_error: false, text: "It says alpha." } });
     const child = (await agent.list()).find((each) => each.session !== session.id)?.session ?? "";
     const events = await eventsOf(agent, child);
-    expect(events[0]).toMatchObject({ type: "session_opened", parent: { session: session.id, call: end?.type === "call_ended" ? end.call : "" } });
+    expect(events[0]).toMatchObject({
+      type: "session_opened",
+      parent: { session: session.id, call: end?.type === "call_ended" ? end.call : "" },
+    });
     const offered = events[0]?.type === "session_opened" ? events[0].tools : [];
     expect(offered.length).toBeGreaterThan(0);
     expect(offered.filter((tool) => !tool.read_only)).toEqual([]);
@@ -81,7 +84,9 @@ describe("task_assign", () => {
   ];
 
   test("briefs a session that can change things, and notes it as the owner", async () => {
-    const agent = await open(...steps, { calls: [call("write_file", { path: "out.txt", content: "alpha" })] }, { text: "Written." }, { text: "ok" });
+    const agent = await open(...steps, { calls: [call("write_file", { path: "out.txt", content: "alpha" })] }, { text: "Written." }, {
+      text: "ok",
+    });
     const session = await agent.create();
     await session.prompt("go", { source: "test" });
     expect(readFileSync(join(workspace.path, "out.txt"), "utf8")).toBe("alpha");

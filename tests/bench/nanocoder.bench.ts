@@ -7,6 +7,7 @@
  * the import of the YAML library, which a process with such tools pays once.
  */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
@@ -18,7 +19,7 @@ import { scriptTool } from "../../lib/tools/nanocoder/script-tool.ts";
 const ROUNDS = 20_000;
 const FILES = 1000;
 
-const SOURCE = readFileSync(new URL("../fixtures/nanocoder/k8s-pods.md", import.meta.url), "utf8");
+const SOURCE = readFileSync(fileURLToPath(import.meta.resolve("../fixtures/nanocoder/k8s-pods.md")), "utf8");
 
 async function compareCalls(): Promise<void> {
   const { definition } = await parseDefinition(SOURCE, { defaultShell: "bash" });

@@ -53,7 +53,9 @@ async function callOverhead(): Promise<void> {
 
 /** By the clock of whoever watches: the reply is recorded, the end of the call is told once it is durable. */
 async function sealedToDurable(): Promise<readonly number[]> {
-  const model = await workspace.script(...Array.from({ length: CALLS }, () => ({ calls: [{ name: "nothing", arguments: {} }] })), { text: "done" });
+  const model = await workspace.script(...Array.from({ length: CALLS }, () => ({ calls: [{ name: "nothing", arguments: {} }] })), {
+    text: "done",
+  });
   const agent = openAgent({ workspace: workspace.path, trustWorkspace: true, model, env });
   const session = await agent.create();
   const times: number[] = [];
@@ -125,7 +127,9 @@ async function speculation(): Promise<void> {
       const [early, late] = [await turn(model, true), await turn(model, false)];
       const bound = Math.max(tool, stream);
       process.stdout.write(
-        `T ${String(tool).padStart(4)} S ${String(stream).padStart(4)}   early ${early.toFixed(0).padStart(5)} ms   in order ${late.toFixed(0).padStart(5)} ms   ` +
+        `T ${String(tool).padStart(4)} S ${String(stream).padStart(4)}   early ${early.toFixed(0).padStart(5)} ms   in order ${
+          late.toFixed(0).padStart(5)
+        } ms   ` +
           `${signed(early - bound)} ms over max(T, S), target +15\n`,
       );
     }
@@ -179,5 +183,7 @@ function signed(value: number): string {
 function line(title: string, values: readonly number[], remark: string): void {
   const sorted = [...values].sort((left, right) => left - right);
   const p95 = sorted[Math.floor(sorted.length * 0.95)] ?? NaN;
-  process.stdout.write(`${title.padEnd(44)} median ${median(values).toFixed(2).padStart(6)} ms   p95 ${p95.toFixed(2).padStart(6)} ms   ${remark}\n`);
+  process.stdout.write(
+    `${title.padEnd(44)} median ${median(values).toFixed(2).padStart(6)} ms   p95 ${p95.toFixed(2).padStart(6)} ms   ${remark}\n`,
+  );
 }

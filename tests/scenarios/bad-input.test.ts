@@ -25,7 +25,12 @@ afterEach(async () => {
 const KEYS = ["schema_version", "status", "text", "session", "model", "steps", "calls", "usage", "speculation", "reason"];
 
 /** Runs it for people and for programs: the code must be the same, and the object complete. */
-async function expectFailure(args: readonly string[], code: number, words: string, start: { env?: Record<string, string>; input?: string } = {}): Promise<void> {
+async function expectFailure(
+  args: readonly string[],
+  code: number,
+  words: string,
+  start: { env?: Record<string, string>; input?: string } = {},
+): Promise<void> {
   const base = { cwd: workspace.path, home: workspace.home, ...start };
   const plain = await runOrrery(["run", ...args], base);
   expect([plain.code, plain.stdout, plain.stderr]).toEqual([code, "", expect.stringContaining(words)]);
@@ -68,7 +73,11 @@ describe("a model that cannot be used", () => {
     endpoint = await startEndpoint(() => httpError(401, { error: { message: "Incorrect API key provided: sk-canary" } }));
     const args = ["--model", "local/x", "--base-url", endpoint.url, "go"];
     await expectFailure(args, 6, "ORRERY_LOCAL_API_KEY", { env: { ORRERY_LOCAL_API_KEY: "sk-canary" } });
-    const { stdout, stderr } = await runOrrery(["run", ...args], { cwd: workspace.path, home: workspace.home, env: { ORRERY_LOCAL_API_KEY: "sk-canary" } });
+    const { stdout, stderr } = await runOrrery(["run", ...args], {
+      cwd: workspace.path,
+      home: workspace.home,
+      env: { ORRERY_LOCAL_API_KEY: "sk-canary" },
+    });
     expect(stdout + stderr).not.toContain("sk-canary");
   });
 
@@ -87,7 +96,11 @@ describe("a command that cannot be meant", () => {
   test("a workspace that is a file, or is not there: 2", async () => {
     const file = await workspace.write("plain", "x");
     await expectFailure(["--workspace", file, "--model", "local/x", "--base-url", "http://127.0.0.1:9/v1", "go"], 2, "not a folder");
-    await expectFailure(["--workspace", join(workspace.path, "missing"), "--model", "local/x", "--base-url", "http://127.0.0.1:9/v1", "go"], 2, "does not exist");
+    await expectFailure(
+      ["--workspace", join(workspace.path, "missing"), "--model", "local/x", "--base-url", "http://127.0.0.1:9/v1", "go"],
+      2,
+      "does not exist",
+    );
   });
 
   test("an empty prompt on standard input: 2", async () => {

@@ -25,7 +25,7 @@ const MUTATING = 'echo $$ >> pids; printf "%s\\n" "$STELLA_INPUT_ID" >> effects;
 beforeAll(async () => {
   workspace = await createWorkspace();
   await workspace.write("notes.txt", "alpha\nbeta\n");
-  await workspace.tool("look", 'sleep 0.03; cat notes.txt', "read_only = true");
+  await workspace.tool("look", "sleep 0.03; cat notes.txt", "read_only = true");
   await workspace.tool("change", MUTATING);
   await workspace.tool("careful", MUTATING, 'approval = "always"');
   const call = (name: string, id?: string) => ({ name, arguments: id === undefined ? {} : { id } });
@@ -52,7 +52,10 @@ async function crash(at: number, later_ms = 0): Promise<Crashed | null> {
   try {
     for (const name of ["effects", "pids"]) rmSync(join(workspace.path, name), { force: true });
     await mkdir(join(home, "config"));
-    await writeFile(join(home, "config/settings.json"), JSON.stringify({ hooks: { PreToolUse: [{ matcher: "change", hooks: [{ type: "command", command: "exit 0" }] }] } }));
+    await writeFile(
+      join(home, "config/settings.json"),
+      JSON.stringify({ hooks: { PreToolUse: [{ matcher: "change", hooks: [{ type: "command", command: "exit 0" }] }] } }),
+    );
     const start = { cwd: workspace.path, home };
     const args = ["--trust-workspace", "--model", model, "--mode", "yolo", "--output-format", "stream-json"];
     const runtime = startOrrery(["run", ...args, "go"], start);
@@ -143,9 +146,11 @@ describe("kill -9 of the runtime", () => {
     const whole = await crash(10_000);
     const starts = (whole?.events ?? []).filter((event) => event.type === "call_started").map((event) => event.seq);
     expect(starts.length).toBeGreaterThan(5);
-    for (const at of starts) for (const later_ms of [1, 4, 12]) {
-      const crashed = await crash(at, later_ms);
-      if (crashed !== null) check(crashed, at);
+    for (const at of starts) {
+      for (const later_ms of [1, 4, 12]) {
+        const crashed = await crash(at, later_ms);
+        if (crashed !== null) check(crashed, at);
+      }
     }
   }, 120_000);
 });

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
 import { isAlive } from "../fixtures/alive.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
-import { runOrrery, startOrrery, ended } from "../host/orrery.ts";
+import { ended, runOrrery, startOrrery } from "../host/orrery.ts";
 
 let workspace: TestWorkspace;
 
@@ -36,7 +36,16 @@ interface Ending {
 async function callTool(script: string, manifest = "timeout_ms = 10000", input: object = {}): Promise<Ending> {
   await workspace.tool("case", script, manifest);
   const model = await workspace.script({ calls: [{ name: "case", arguments: input }] }, { text: "done" });
-  const { code, stdout, stderr } = await runOrrery(["run", "--trust-workspace", "--model", model, "--output-format", "json", "--events", "go"], {
+  const { code, stdout, stderr } = await runOrrery([
+    "run",
+    "--trust-workspace",
+    "--model",
+    model,
+    "--output-format",
+    "json",
+    "--events",
+    "go",
+  ], {
     cwd: workspace.path,
     home: workspace.home,
   });
@@ -45,18 +54,24 @@ async function callTool(script: string, manifest = "timeout_ms = 10000", input: 
   const ends = report.events.filter((event) => event.type === "call_ended");
   expect([report.status, ends.length]).toEqual(["completed", 1]);
   for (const pid of recordedPids()) expect([pid, isAlive(pid)]).toEqual([pid, false]);
-  const end = ends[0] as unknown as Record<string, unknown> & { result: { text: string; is_error: boolean }; outcome: Record<string, unknown>; duration_ms: number };
+  const end = ends[0] as unknown as Record<string, unknown> & {
+    result: { text: string; is_error: boolean };
+    outcome: Record<string, unknown>;
+    duration_ms: number;
+  };
   return { text: end.result.text, is_error: end.result.is_error, outcome: end.outcome, event: end, elapsed_ms: end.duration_ms };
 }
 
 /** Fixtures write the pids of what they start to files called `pid-…`. */
 function recordedPids(): readonly number[] {
-  return ["pid-1", "pid-2", "pid-3"].map((name) => join(workspace.path, name)).filter((file) => existsSync(file)).map((file) => Number(readFileSync(file, "utf8")));
+  return ["pid-1", "pid-2", "pid-3"].map((name) => join(workspace.path, name)).filter((file) => existsSync(file)).map((file) =>
+    Number(readFileSync(file, "utf8"))
+  );
 }
 
 describe("a descendant that holds the pipes", () => {
   test("case 1: a background loop that keeps writing does not hold the call, and is gone", async () => {
-    const end = await callTool('( while :; do echo tick; sleep 0.05; done ) & echo $! > pid-1; echo started', "timeout_ms = 30000");
+    const end = await callTool("( while :; do echo tick; sleep 0.05; done ) & echo $! > pid-1; echo started", "timeout_ms = 30000");
     expect([end.is_error, end.text.includes("started")]).toEqual([false, true]);
     expect(end.elapsed_ms).toBeLessThan(1500);
     expect(end.event["reaped"]).toBeDefined();
@@ -88,13 +103,16 @@ describe("orphans", () => {
   }, 15_000);
 
   test("escapees by setsid and by a double fork are gone when the call ends", async () => {
-    const end = await callTool('setsid sh -c \'echo $$ > pid-1; sleep 60\' & (setsid sh -c \'(echo $$ > pid-2; exec sleep 60) &\' &) ; while [ ! -s pid-1 ] || [ ! -s pid-2 ]; do sleep 0.02; done; echo out', "timeout_ms = 20000");
+    const end = await callTool(
+      "setsid sh -c 'echo $$ > pid-1; sleep 60' & (setsid sh -c '(echo $$ > pid-2; exec sleep 60) &' &) ; while [ ! -s pid-1 ] || [ ! -s pid-2 ]; do sleep 0.02; done; echo out",
+      "timeout_ms = 20000",
+    );
     expect([end.is_error, end.text]).toEqual([false, "out\n"]);
     expect(end.elapsed_ms).toBeLessThan(6000);
   });
 
   test("case 9: after kill -9 of the runtime the next start ends the tool and says that the outcome is unknown, once", async () => {
-    await workspace.tool("case", 'echo $$ > pid-1; echo run >> runs; exec sleep 300');
+    await workspace.tool("case", "echo $$ > pid-1; echo run >> runs; exec sleep 300");
     const model = await workspace.script({ calls: [{ name: "case", arguments: {} }] }, { text: "done" });
     const start = { cwd: workspace.path, home: workspace.home };
     const args = ["--trust-workspace", "--model", model, "--output-format", "stream-json"];
@@ -111,8 +129,12 @@ describe("orphans", () => {
     await ended(runtime);
     const resumed = await runOrrery(["sessions", "resume", session, "--trust-workspace", "--output-format", "json", "--events"], start);
     expect([resumed.code, resumed.stderr]).toEqual([0, expect.any(String)]);
-    const events = (await runOrrery(["sessions", "events", session], start)).stdout.trimEnd().split("\n").map((line) => JSON.parse(line) as Record<string, unknown>);
-    expect(events.filter((event) => event["type"] === "call_ended")).toMatchObject([{ outcome: { kind: "unknown", cause: "runtime_died" } }]);
+    const events = (await runOrrery(["sessions", "events", session], start)).stdout.trimEnd().split("\n").map((line) =>
+      JSON.parse(line) as Record<string, unknown>
+    );
+    expect(events.filter((event) => event["type"] === "call_ended")).toMatchObject([{
+      outcome: { kind: "unknown", cause: "runtime_died" },
+    }]);
     expect(events.map((event) => event["seq"])).toEqual(events.map((_event, index) => index + 1));
     for (const pid of recordedPids()) expect([pid, isAlive(pid)]).toEqual([pid, false]);
     expect(readFileSync(join(workspace.path, "runs"), "utf8")).toBe("run\n");
@@ -123,7 +145,10 @@ describe("output", () => {
   test("case 12: three gigabytes stay bounded, with the true count and the end", async () => {
     await workspace.tool("case", "yes x | head -c 3000000000; echo TAIL", "timeout_ms = 60000");
     const model = await workspace.script({ calls: [{ name: "case", arguments: {} }] }, { text: "done" });
-    const runtime = startOrrery(["run", "--trust-workspace", "--model", model, "--output-format", "json", "--events", "go"], { cwd: workspace.path, home: workspace.home });
+    const runtime = startOrrery(["run", "--trust-workspace", "--model", model, "--output-format", "json", "--events", "go"], {
+      cwd: workspace.path,
+      home: workspace.home,
+    });
     let peak = 0;
     const watch = setInterval(() => {
       peak = Math.max(peak, residentKilobytes(runtime.pid ?? 0));
@@ -132,7 +157,9 @@ describe("output", () => {
     clearInterval(watch);
     expect(code).toBe(0);
     const report = JSON.parse(stdout) as Report;
-    const end = report.events.find((event) => event.type === "call_ended") as unknown as Record<string, unknown> & { result: { text: string } };
+    const end = report.events.find((event) => event.type === "call_ended") as unknown as Record<string, unknown> & {
+      result: { text: string };
+    };
     expect(end.result.text.endsWith("TAIL\n")).toBe(true);
     expect(end["truncated"]).toMatchObject({ stdout_bytes: 3_000_000_005 });
     expect(new TextEncoder().encode(end.result.text).length).toBeLessThan(70_000);
@@ -179,10 +206,16 @@ describe("standard input", () => {
 
 describe("the environment of a tool", () => {
   test("cases 21 and 22: a value that does not fit is only on standard input, and said", async () => {
-    const end = await callTool('printf "%s %s %s" "${#STELLA_INPUT_PATH}" "${STELLA_INPUT_CONTENT-unset}" "$(wc -c)"', undefined, { content: "a".repeat(200_000), path: "x" });
+    const end = await callTool('printf "%s %s %s" "${#STELLA_INPUT_PATH}" "${STELLA_INPUT_CONTENT-unset}" "$(wc -c)"', undefined, {
+      content: "a".repeat(200_000),
+      path: "x",
+    });
     expect(end.text).toBe(`1 unset ${JSON.stringify({ content: "a".repeat(200_000), path: "x" }).length}`);
     expect(end.event["exports_withheld"]).toMatchObject([{ name: "STELLA_INPUT_CONTENT" }]);
-    const nul = await callTool('printf "%s %s " "$STELLA_INPUT_N" "${STELLA_INPUT_PATH-unset}"; cat', undefined, { path: "a\u0000b", n: 1 });
+    const nul = await callTool('printf "%s %s " "$STELLA_INPUT_N" "${STELLA_INPUT_PATH-unset}"; cat', undefined, {
+      path: "a\u0000b",
+      n: 1,
+    });
     expect(nul.text).toBe('1 unset {"n":1,"path":"a\\u0000b"}');
     const many = Object.fromEntries(Array.from({ length: 3000 }, (_none, index) => [`k${index}`, "v".repeat(1024)]));
     expect((await callTool("wc -c | tr -d ' \\n'", undefined, many)).text).toBe(String(JSON.stringify(many).length));

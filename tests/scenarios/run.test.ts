@@ -39,7 +39,9 @@ async function withTool(): Promise<void> {
 describe("orrery run", () => {
   test("does the main job against any OpenAI-compatible server", async () => {
     await withTool();
-    const url = await serve({ calls: [{ name: "read_file", arguments: { path: "notes.txt" } }] }, COUNT, { text: "It has {{result count}} words." });
+    const url = await serve({ calls: [{ name: "read_file", arguments: { path: "notes.txt" } }] }, COUNT, {
+      text: "It has {{result count}} words.",
+    });
     const { code, stdout, stderr } = await run("--trust-workspace", "--model", "local/test", "--base-url", url, "How many words?");
     expect([code, stdout, stderr.includes("Error")]).toEqual([0, "It has 3 words.\n", false]);
     expect(stderr).toContain("read_file");
@@ -50,10 +52,27 @@ describe("orrery run", () => {
   test("prints one JSON object with every key, and the events if asked", async () => {
     await withTool();
     const url = await serve(COUNT, { text: "3" });
-    const { code, stdout } = await run("--trust-workspace", "--model", "local/test", "--base-url", url, "--output-format", "json", "--events", "go");
+    const { code, stdout } = await run(
+      "--trust-workspace",
+      "--model",
+      "local/test",
+      "--base-url",
+      url,
+      "--output-format",
+      "json",
+      "--events",
+      "go",
+    );
     const report = JSON.parse(stdout) as Record<string, unknown> & { calls: unknown[]; events: { type: string; seq: number }[] };
     expect(code).toBe(0);
-    expect(report).toMatchObject({ schema_version: 1, status: "completed", text: "3", model: "local/test", steps: 2, speculation: { saved_ms: 0, wasted: 0 } });
+    expect(report).toMatchObject({
+      schema_version: 1,
+      status: "completed",
+      text: "3",
+      model: "local/test",
+      steps: 2,
+      speculation: { saved_ms: 0, wasted: 0 },
+    });
     expect(report.calls).toMatchObject([{ name: "count", is_error: false, outcome: { kind: "exited", code: 0 } }]);
     expect(report.events.map((event) => event.seq)).toEqual(report.events.map((_event, index) => index + 1));
     expect(report.events.at(-1)?.type).toBe("turn_ended");
@@ -62,7 +81,16 @@ describe("orrery run", () => {
   test("streams JSON lines, durable ones numbered without a gap", async () => {
     await withTool();
     const url = await serve(COUNT, { text: ["a", "b"] });
-    const { code, stdout } = await run("--trust-workspace", "--model", "local/test", "--base-url", url, "--output-format", "stream-json", "go");
+    const { code, stdout } = await run(
+      "--trust-workspace",
+      "--model",
+      "local/test",
+      "--base-url",
+      url,
+      "--output-format",
+      "stream-json",
+      "go",
+    );
     const lines = stdout.trimEnd().split("\n").map((line) => JSON.parse(line) as { type: string; seq?: number });
     expect(code).toBe(0);
     const seqs = lines.flatMap((line) => line.seq === undefined ? [] : [line.seq]);
@@ -77,11 +105,15 @@ describe("orrery run", () => {
     const second = await run(...model, "--session", first.session, "two");
     expect([second.code, second.stdout]).toEqual([0, "second\n"]);
     const start = { cwd: workspace.path, home: workspace.home };
-    const list = JSON.parse((await runOrrery(["sessions", "list", "--json"], start)).stdout) as { sessions: { session: string; turns: number }[] };
+    const list = JSON.parse((await runOrrery(["sessions", "list", "--json"], start)).stdout) as {
+      sessions: { session: string; turns: number }[];
+    };
     expect(list.sessions).toMatchObject([{ session: first.session, turns: 2, status: "idle" }]);
     const shown = await runOrrery(["sessions", "show", first.session], start);
     expect(shown.stdout).toContain("two");
-    const events = (await runOrrery(["sessions", "events", first.session], start)).stdout.trimEnd().split("\n").map((line) => JSON.parse(line) as { seq: number });
+    const events = (await runOrrery(["sessions", "events", first.session], start)).stdout.trimEnd().split("\n").map((line) =>
+      JSON.parse(line) as { seq: number }
+    );
     expect(events.map((event) => event.seq)).toEqual(events.map((_event, index) => index + 1));
     const later = (await runOrrery(["sessions", "events", first.session, "--after", "3"], start)).stdout.trimEnd().split("\n");
     expect(JSON.parse(later[0] ?? "")).toMatchObject({ seq: 4 });
@@ -89,7 +121,11 @@ describe("orrery run", () => {
 
   test("reads the prompt from standard input", async () => {
     const url = await serve({ text: "ok" });
-    const { code } = await runOrrery(["run", "--model", "local/test", "--base-url", url, "-"], { cwd: workspace.path, home: workspace.home, input: "from stdin\n" });
+    const { code } = await runOrrery(["run", "--model", "local/test", "--base-url", url, "-"], {
+      cwd: workspace.path,
+      home: workspace.home,
+      input: "from stdin\n",
+    });
     expect(code).toBe(0);
     expect(JSON.stringify(endpoint?.requests[0]?.body["messages"])).toContain("from stdin");
   });
@@ -110,10 +146,31 @@ describe("orrery run", () => {
     const again = { calls: [{ name: "again", arguments: {} }] };
     const trusted = ["--trust-workspace", "--model"];
     expect((await run(...trusted, await workspace.script(again, again, again), "--max-steps", "2", "go")).code).toBe(3);
-    const denied = await run(...trusted, await workspace.script({ calls: [{ name: "danger", arguments: {} }] }, { text: "ok" }), "--output-format", "json", "go");
-    expect([denied.code, JSON.parse(denied.stdout)]).toMatchObject([4, { status: "completed", text: "ok", calls: [{ name: "danger", is_error: true }] }]);
-    const late = await run(...trusted, await workspace.script({ calls: [{ name: "forever", arguments: {} }] }), "--timeout", "1", "--output-format", "json", "go");
-    expect([late.code, JSON.parse(late.stdout)]).toMatchObject([124, { status: "stopped", calls: [{ name: "forever", outcome: { kind: "cancelled" } }] }]);
+    const denied = await run(
+      ...trusted,
+      await workspace.script({ calls: [{ name: "danger", arguments: {} }] }, { text: "ok" }),
+      "--output-format",
+      "json",
+      "go",
+    );
+    expect([denied.code, JSON.parse(denied.stdout)]).toMatchObject([4, {
+      status: "completed",
+      text: "ok",
+      calls: [{ name: "danger", is_error: true }],
+    }]);
+    const late = await run(
+      ...trusted,
+      await workspace.script({ calls: [{ name: "forever", arguments: {} }] }),
+      "--timeout",
+      "1",
+      "--output-format",
+      "json",
+      "go",
+    );
+    expect([late.code, JSON.parse(late.stdout)]).toMatchObject([124, {
+      status: "stopped",
+      calls: [{ name: "forever", outcome: { kind: "cancelled" } }],
+    }]);
   });
 });
 

@@ -20,7 +20,9 @@ export const taskAssign: BuiltinDefinition = {
   brief(input, context) {
     const task = taskOf(context.state.tasks, input);
     if (input["owner"] !== undefined || input["briefing"] === undefined || task === null || !isOpen(task)) return null;
-    const prompt = `Do this task, and end with a report of what you did and what is left.\n\n${describeTask(task)}\n\n${textOf(input, "briefing")}`;
+    const prompt = `Do this task, and end with a report of what you did and what is left.\n\n${describeTask(task)}\n\n${
+      textOf(input, "briefing")
+    }`;
     return { title: task.subject, prompt, read_only: false };
   },
   conclude(input, context, session) {

@@ -48,7 +48,9 @@ type ChildDefinition = Extract<BuiltinDefinition, { kind: "child" }>;
 
 function planChild(name: string, definition: ChildDefinition, brief: ChildBrief, input: JsonInput, context: PlanContext): Plan {
   const { children } = context;
-  if (children === undefined) return { kind: "unable", problem: `${name} was not run: a session that works for another cannot hand work on.` };
+  if (children === undefined) {
+    return { kind: "unable", problem: `${name} was not run: a session that works for another cannot hand work on.` };
+  }
   return {
     kind: "remote",
     worker: "child",

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { fileURLToPath } from "node:url";
 import { readFileSync } from "node:fs";
 import type { Diagnostic } from "../../../lib/tools/diagnostic.ts";
 import { type ParsedDefinition, parseDefinition } from "../../../lib/tools/nanocoder/definition.ts";
@@ -24,7 +25,7 @@ async function saidOf(source: Promise<ParsedDefinition>): Promise<readonly strin
 }
 
 test("the seed's example loads as it is and renders as printed", async () => {
-  const source = readFileSync(new URL("../../fixtures/nanocoder/k8s-pods.md", import.meta.url), "utf8");
+  const source = readFileSync(fileURLToPath(import.meta.resolve("../../fixtures/nanocoder/k8s-pods.md")), "utf8");
   const { definition, diagnostics } = await parse(source);
   expect(diagnostics.filter(({ severity }) => severity !== "info")).toEqual([]);
   expect(definition).toMatchObject({
