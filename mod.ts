@@ -4,18 +4,22 @@
  * @module
  */
 export { type Agent, openAgent } from "./lib/agent/agent.ts";
-export type { Answer, Approver, Question } from "./lib/agent/approver.ts";
+export type { Answer, Approver, Question, Script } from "./lib/agent/approver.ts";
 export type { FeedEvent, Listener } from "./lib/agent/feed.ts";
-export type { AgentNotice, AgentOptions } from "./lib/agent/options.ts";
+export type { Fork } from "./lib/agent/fork.ts";
+export type { AgentNotice, AgentOptions, NewSessionOptions } from "./lib/agent/options.ts";
 export type { CreatedTool, ScaffoldFormat, ScaffoldRequest } from "./lib/agent/scaffold.ts";
-export { type Session, SessionRefusal, type TurnOptions } from "./lib/agent/session.ts";
+export { type BegunTurn, type Session, SessionRefusal, type TurnOptions } from "./lib/agent/session.ts";
 export { stateOf } from "./lib/agent/sessions.ts";
 export type { ToolCall, ToolRequest } from "./lib/agent/tool-call.ts";
 export type { StopReason, TurnCall, TurnResult } from "./lib/agent/turn.ts";
 export type { ValidatedFile } from "./lib/agent/validation.ts";
 export type { Workshop } from "./lib/agent/workshop.ts";
 export { ConfigError, UsageError } from "./lib/config/error.ts";
+export { type AgentApp, createApp, type EmbedOptions, startServer } from "./lib/http/embed.ts";
+export type { RunningServer, ServerOptions } from "./lib/http/serve.ts";
 export { type ConfigurationRow, listConfiguration } from "./lib/config/listing.ts";
+export { resolvePaths } from "./lib/config/paths.ts";
 export { describeSource } from "./lib/config/source.ts";
 export { describeInert, describeReason, TrustError, type WorkspaceTrust } from "./lib/gate/trust.ts";
 export { JournalConflict, JournalHeld, JournalUnavailable, LeaseLost, type LogRow, type SessionSummary } from "./lib/journal/journal.ts";
@@ -35,4 +39,5 @@ export type { CallResult, Mode, ModelErrorKind, Outcome, TurnEnd, Usage } from "
 export { evolve, fold, initialState, type SessionState } from "./lib/session/state.ts";
 export { transcript } from "./lib/session/transcript.ts";
 export { type Diagnostic, hasErrors } from "./lib/tools/diagnostic.ts";
+export { nearest } from "./lib/tools/nearest.ts";
 export type { Listing, Toolbox } from "./lib/tools/toolbox.ts";

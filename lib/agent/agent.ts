@@ -33,6 +33,8 @@ export interface Agent {
   toolbox(workspace?: string): Promise<Toolbox>;
   /** Tools, settings and trust of this or another folder. @throws {ConfigError} */
   workshop(workspace?: string): Promise<Workshop>;
+  /** Tools, settings and trust are read again at their next use. Sessions that are open keep what they have. */
+  reread(): void;
   /** Runs one tool as a session would, without a model and without a trace in the journal. @throws {ConfigError} */
   callTool(request: ToolRequest, options?: TurnOptions): Promise<ToolCall>;
   /** Everything there is to say about the tool files here, or in one folder. @throws {UsageError} there is no such folder. @throws {ConfigError} */
@@ -109,6 +111,10 @@ class Runtime implements Agent {
 
   async workshop(workspace = this.workspace): Promise<Workshop> {
     return await this.#workshop(workspace);
+  }
+
+  reread(): void {
+    this.#workshops.clear();
   }
 
   async callTool(request: ToolRequest, options: TurnOptions = {}): Promise<ToolCall> {

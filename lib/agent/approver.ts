@@ -8,6 +8,15 @@ export interface Question {
   readonly name: string;
   readonly input: JsonInput;
   readonly reason: string;
+  /** The shell text that would run, where that is what the call comes to; `input` is what it was made of. */
+  readonly script?: Script;
+}
+
+export interface Script {
+  readonly shell: string;
+  readonly text: string;
+  /** Absolute. */
+  readonly cwd: string;
 }
 
 export interface Answer {

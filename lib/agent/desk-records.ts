@@ -1,12 +1,22 @@
 /** What the journal holds of the sessions that a desk is for, without opening any. */
 import { realpathSync } from "node:fs";
 import { sep } from "node:path";
+import { isKnown } from "../session/event.ts";
 import { fold, initialState, type SessionState } from "../session/state.ts";
 import type { SessionStatus } from "../session/status.ts";
 import type { Log } from "./agent.ts";
 import { DeskRefusal } from "./desk-refusal.ts";
 
 const KNOWN_STATES = 16;
+const KNOWN_SESSIONS = 1024;
+/** Clients that look together share one look at the journal. What this runtime writes itself is never seen late. */
+const FRESH_MS = 20;
+
+interface Seen {
+  readonly workspace: string;
+  readonly head: number;
+  readonly at: number;
+}
 
 export class Records {
   /** Absolute, without symlinks. */
@@ -14,6 +24,7 @@ export class Records {
   readonly #log: () => Log;
   /** The least recently used first. */
   readonly #states = new Map<string, SessionState>();
+  readonly #seen = new Map<string, Seen>();
 
   /** `log` is asked for at first use: that opens the journal. */
   constructor(log: () => Log, roots: readonly string[]) {
@@ -21,14 +32,19 @@ export class Records {
     this.roots = roots.map((root) => realpathSync(root));
   }
 
+  /** Number of the last event; only the first one is read for it. @throws {DeskRefusal} there is no such session for this desk. */
+  async head(id: string): Promise<number> {
+    const seen = this.#seen.get(id);
+    const known = seen !== undefined && performance.now() - seen.at < FRESH_MS ? seen : await this.#look(id, seen?.workspace ?? null);
+    if (known !== null && this.admits(known.workspace)) return known.head;
+    throw new DeskRefusal("unknown_session", `Cannot find session "${id}"`);
+  }
+
   /** The state that the journal leads to; what was folded before is not read again. @throws {DeskRefusal} */
   async state(id: string): Promise<SessionState> {
     const known = this.#states.get(id) ?? initialState;
-    const head = await this.#log().head(id);
+    const head = await this.head(id);
     const state = known.seq === head ? known : await this.#foldFrom(id, known.seq < head ? known : initialState);
-    if (state.header === null || !this.admits(state.header.workspace)) {
-      throw new DeskRefusal("unknown_session", `Cannot find session "${id}"`);
-    }
     this.#remember(id, state);
     return state;
   }
@@ -41,6 +57,7 @@ export class Records {
 
   forget(id: string): void {
     this.#states.delete(id);
+    this.#seen.delete(id);
   }
 
   /** The folder without symlinks. @throws {DeskRefusal} it is none, or not one for this desk; which of them is not said. */
@@ -58,6 +75,23 @@ export class Records {
     return this.roots.some((root) => workspace === root || workspace.startsWith(root.endsWith(sep) ? root : root + sep));
   }
 
+  /** `workspace`: from an earlier look; the first event never changes. */
+  async #look(id: string, workspace: string | null): Promise<Seen | null> {
+    const head = await this.#log().head(id);
+    const place = head === 0 ? null : workspace ?? await this.#readWorkspace(id);
+    this.#seen.delete(id);
+    if (place === null) return null;
+    const seen = { workspace: place, head, at: performance.now() };
+    this.#seen.set(id, seen);
+    dropOldest(this.#seen, KNOWN_SESSIONS);
+    return seen;
+  }
+
+  async #readWorkspace(id: string): Promise<string | null> {
+    const [row] = await this.#log().read(id, { limit: 1 });
+    return row?.kind === "event" && isKnown(row.event) && row.event.type === "session_opened" ? row.event.workspace : null;
+  }
+
   async #foldFrom(id: string, from: SessionState): Promise<SessionState> {
     const rows = await this.#log().read(id, { after: from.seq });
     const state = fold(rows.flatMap((row) => row.kind === "event" ? [row.event] : []), from);
@@ -67,9 +101,13 @@ export class Records {
   #remember(id: string, state: SessionState): void {
     this.#states.delete(id);
     this.#states.set(id, state);
-    for (const oldest of this.#states.keys()) {
-      if (this.#states.size <= KNOWN_STATES) return;
-      this.#states.delete(oldest);
-    }
+    dropOldest(this.#states, KNOWN_STATES);
+  }
+}
+
+function dropOldest(map: Map<string, unknown>, size: number): void {
+  for (const oldest of map.keys()) {
+    if (map.size <= size) return;
+    map.delete(oldest);
   }
 }

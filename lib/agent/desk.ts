@@ -13,7 +13,7 @@ import type { Toolbox } from "../tools/toolbox.ts";
 import type { Agent } from "./agent.ts";
 import { Records } from "./desk-records.ts";
 import { DeskRefusal, toRefusal } from "./desk-refusal.ts";
-import type { Answering, TakenPrompt } from "./desk-session.ts";
+import type { Answering, DeskSession, TakenPrompt } from "./desk-session.ts";
 import { Seats } from "./desk-seats.ts";
 import type { FeedEvent } from "./feed.ts";
 import type { Fork } from "./fork.ts";
@@ -136,7 +136,7 @@ export class Desk {
       this.#checkNotDraining();
       await this.#checkKnown(id);
       return await this.#seats.use(id, (session) => {
-        if (!session.running) this.#checkTurns();
+        this.#checkMayBegin(session);
         return session.prompt(text, options.source, options.if_busy);
       });
     });
@@ -147,7 +147,7 @@ export class Desk {
       this.#checkNotDraining();
       await this.#checkKnown(id);
       return await this.#seats.use(id, (session) => {
-        if (!session.running) this.#checkTurns();
+        this.#checkMayBegin(session);
         const { turn, ended } = session.resume();
         return { turn, ended };
       });
@@ -195,7 +195,7 @@ export class Desk {
 
   /** Number of the last event. */
   head(id: string): Promise<number> {
-    return refusing(async () => this.#seats.get(id)?.state.seq ?? (await this.#records.state(id)).seq);
+    return refusing(async () => this.#seats.get(id)?.state.seq ?? await this.#records.head(id));
   }
 
   /** Recorded events behind `after`, as many as there are in one go. The session must exist. */
@@ -217,14 +217,16 @@ export class Desk {
    */
   async drain(bound_ms: number): Promise<void> {
     this.#draining = true;
-    const open = this.#seats.all;
-    for (const session of open) session.dropQueue();
-    const idle = Promise.all(open.map((session) => session.idle()));
-    if (!await within(idle, bound_ms)) {
-      for (const session of open.filter(({ running }) => running)) session.cancel(SHUT_DOWN, STOP_GRACE_MS);
-      await idle;
+    for (const session of this.#seats.all) session.dropQueue();
+    if (!await within(this.#idle(), bound_ms)) {
+      for (const session of this.#seats.all) if (session.running) session.cancel(SHUT_DOWN, STOP_GRACE_MS);
     }
+    await this.#idle();
     await this.#seats.releaseAll();
+  }
+
+  async #idle(): Promise<void> {
+    await Promise.all(this.#seats.all.map((session) => session.idle()));
   }
 
   #tell(id: string, event: FeedEvent): void {
@@ -255,11 +257,13 @@ export class Desk {
 
   /** D3. @throws {DeskRefusal} */
   async #checkKnown(id: string): Promise<void> {
-    if (this.#seats.get(id) === null) await this.#records.state(id);
+    if (this.#seats.get(id) === null) await this.#records.head(id);
   }
 
-  #checkTurns(): void {
-    if (this.counts.turns < this.limits.max_turns) return;
+  /** Opening the session may have taken a while. */
+  #checkMayBegin({ running }: DeskSession): void {
+    this.#checkNotDraining();
+    if (running || this.counts.turns < this.limits.max_turns) return;
     throw new DeskRefusal("too_many_turns", `Cannot begin a turn as ${this.limits.max_turns} are running`);
   }
 

@@ -2,10 +2,12 @@
 import { inputDigest } from "../gate/authorize.ts";
 import type { HookNotice } from "../gate/hook.ts";
 import type { Command } from "../session/command.ts";
+import type { JsonInput } from "../session/json.ts";
 import type { Run } from "../session/launch.ts";
 import type { Outcome } from "../session/outcome.ts";
 import type { CallState } from "../session/state.ts";
 import type { Plan } from "../tools/tool.ts";
+import type { Question } from "./approver.ts";
 import { now } from "./ids.ts";
 import { programDigest } from "./program.ts";
 import { type CheckedResult, readRun } from "./read-run.ts";
@@ -39,7 +41,8 @@ export async function answerCall(call: CallState, { ports, signals, notes }: Tur
   if (call.status.kind !== "asking") return;
   const { reason, input, input_digest } = call.status;
   const abort = AbortSignal.any([signals.stop, signals.now]);
-  const answer = ports.approver === null ? null : await ports.approver({ call: call.call, name: call.name, input, reason }, abort);
+  const question = { call: call.call, name: call.name, input, reason, ...scriptOf(call, input, ports) };
+  const answer = ports.approver === null ? null : await ports.approver(question, abort);
   if (abort.aborted) return;
   if (answer === null) notes.unanswered = true;
   const refusal = answer === null ? `${reason}, and nobody can be asked here. It was not run.` : answer.reason;
@@ -52,6 +55,14 @@ export async function answerCall(call: CallState, { ports, signals, notes }: Tur
     input_digest,
     ...(refusal === undefined ? {} : { reason: refusal }),
   });
+}
+
+/** A process without input whose shell is given its text: planning is pure, so this is what will run. */
+function scriptOf({ call, name }: CallState, input: JsonInput, { tools, planContext }: TurnPorts): Pick<Question, "script"> {
+  const plan = tools.find(name)?.plan(input, planContext(call));
+  if (plan?.kind !== "launch" || plan.launch.kind !== "process" || plan.launch.stdin !== null) return {};
+  const { argv: [shell = "", flag, text], cwd } = plan.launch;
+  return flag !== "-c" || text === undefined ? {} : { script: { shell, text, cwd } };
 }
 
 /** Plans, records the intent, runs, records the end; or takes over what already ran while the model was streaming. */

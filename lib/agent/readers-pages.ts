@@ -5,7 +5,8 @@
 import type { LogRow } from "../journal/journal.ts";
 import { type Line, rowToLine } from "./readers-line.ts";
 
-const PAGE_ROWS = 250;
+/** Few, as an event may be large: a reader that is behind holds one page. */
+const PAGE_ROWS = 50;
 /** Of all kept pages, in characters. */
 const KEPT_CHARACTERS = 8 * 1024 * 1024;
 
@@ -57,7 +58,7 @@ export class Pages {
     const asked = this.#source.read(session, { after: number * PAGE_ROWS, limit: PAGE_ROWS }).then((rows) => {
       const lines = rows.map((row) => rowToLine(session, row));
       const page = { lines, size: lines.reduce((size, line) => size + line.text.length, 0) };
-      if (lines.length === PAGE_ROWS) this.#keep(key, page);
+      if (lines.length === PAGE_ROWS && page.size <= KEPT_CHARACTERS / 4) this.#keep(key, page);
       return page;
     }).finally(() => this.#asked.delete(key));
     this.#asked.set(key, asked);

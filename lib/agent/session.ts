@@ -1,7 +1,7 @@
 /** One open session: who may append to it, its state, and the turns it runs. */
 import type { Lease } from "../journal/journal.ts";
 import type { Message } from "../session/message.ts";
-import type { Usage } from "../session/outcome.ts";
+import type { Mode, Usage } from "../session/outcome.ts";
 import type { Entry, SessionState } from "../session/state.ts";
 import { entriesOf, transcript } from "../session/transcript.ts";
 import type { Approver } from "./approver.ts";
@@ -79,6 +79,11 @@ export class Session {
       throw new SessionRefusal(recorded.refusal.code, `Cannot prompt session "${this.id}" as ${recorded.refusal.message}`);
     }
     return { turn: this.state().counts.turns, durable: recorded.durable, ended: this.#run(options) };
+  }
+
+  /** Holds for every call that is not authorized yet, also of a turn that runs. @throws what the journal throws. */
+  async changeMode(mode: Mode, by: string): Promise<void> {
+    await this.#recorder.mustRecord({ type: "change_mode", at: now(), mode, by }).durable;
   }
 
   /** Resolves when all that was recorded is durable. @throws what the journal throws. */

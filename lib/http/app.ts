@@ -1,0 +1,87 @@
+/**
+ * The HTTP app. It knows no server: `app.fetch` under any, `app.request()` in tests. [main thread]
+ *
+ * H1  In this order, and before any route is looked for: who was meant (Host, Origin), who asks (token), is the body
+ *     good JSON of bounded size, was this very request answered before.
+ * H2  Every way out is an answer with a request id, and every error a problem document.
+ */
+import { Hono } from "hono";
+import { openAPIRouteHandler } from "hono-openapi";
+import type { Desk } from "../agent/desk.ts";
+import { addAboutRoutes } from "./about.ts";
+import { type Credentials, requireToken } from "./auth.ts";
+import { type BodyLimits, readBody } from "./body.ts";
+import type { AppEnv } from "./env.ts";
+import { addEventRoutes } from "./events.ts";
+import { guardHost, type HostNames } from "./guard.ts";
+import { replayByKey } from "./idempotency.ts";
+import { createMetrics } from "./metrics.ts";
+import { observe } from "./observe.ts";
+import { Problem, problemResponse, toProblem } from "./problem.ts";
+import { addSessionRoutes } from "./sessions.ts";
+import type { StreamTimes } from "./sse.ts";
+import { addTurnRoutes } from "./turns.ts";
+
+export interface AppOptions {
+  readonly credentials: Credentials;
+  /** Names the server answers to; asked for at each request. */
+  readonly hosts: () => HostNames;
+  readonly version: string;
+  readonly body?: Partial<BodyLimits>;
+  readonly streams?: Partial<StreamTimes>;
+  /** Aborts when event streams are to end. */
+  readonly closing?: AbortSignal;
+}
+
+export type App = Hono<AppEnv>;
+
+/** Reached without a token: health, and the exchange of a one-time code. */
+const OPEN_PATHS: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/v1/login"]);
+const BODY: BodyLimits = { bytes: 8 * 1024 * 1024, ms: 30_000 };
+/** A quiet stream is cut by many a proxy after 30 s, by some hosts after 10. */
+const STREAMS: StreamTimes = { heartbeat_ms: 8000, stall_ms: 20_000 };
+
+export function createApp(desk: Desk, options: AppOptions): App {
+  const { credentials, hosts, version, closing = new AbortController().signal } = options;
+  const app = new Hono<AppEnv>();
+  const metrics = createMetrics(desk, version);
+  app.onError((error, c) => problemResponse(toProblem(error), c));
+  app.notFound((c) => problemResponse(new Problem("not_found", "There is nothing under this path: see /openapi.json"), c));
+  app.use(
+    observe(metrics),
+    guardHost(hosts),
+    requireToken(credentials, OPEN_PATHS),
+    readBody({ ...BODY, ...options.body }),
+    replayByKey(OPEN_PATHS),
+  );
+  addAboutRoutes(app, desk, { version, metrics, credentials });
+  addSessionRoutes(app, desk);
+  addTurnRoutes(app, desk);
+  addEventRoutes(app, desk, { ...STREAMS, ...options.streams, closing, ended: (how) => metrics.streamEnded(how) });
+  app.get("/openapi.json", openAPIRouteHandler(app, { documentation: documentation(version) }));
+  refuseOtherMethods(app);
+  return app;
+}
+
+/** A path that exists answers other methods with those it has. */
+function refuseOtherMethods(app: App): void {
+  const methods = new Map<string, Set<string>>();
+  for (const { path, method } of app.routes) {
+    if (method !== "ALL") methods.set(path, (methods.get(path) ?? new Set()).add(method));
+  }
+  for (const [path, known] of methods) {
+    const allow = [...known, ...(known.has("GET") ? ["HEAD"] : [])].sort().join(", ");
+    app.all(path, () => {
+      throw new Problem("method_not_allowed", `Cannot answer this method here: ask with ${allow}`, { headers: { allow } });
+    });
+  }
+}
+
+function documentation(version: string) {
+  return {
+    openapi: "3.1.0",
+    info: { title: "Orrery", version, description: "Durable agent sessions with supervised tools." },
+    components: { securitySchemes: { token: { type: "http" as const, scheme: "bearer" } } },
+    security: [{ token: [] }],
+  };
+}

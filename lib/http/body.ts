@@ -1,0 +1,82 @@
+/** The body of a POST: JSON of a bounded size that arrives in bounded time, read before any route sees it. */
+import type { Context, MiddlewareHandler } from "hono";
+import { faultPosition } from "../session/arguments.ts";
+import type { AppEnv } from "./env.ts";
+import { Problem } from "./problem.ts";
+
+export interface BodyLimits {
+  readonly bytes: number;
+  readonly ms: number;
+}
+
+/** JSON only, so that no page can make a browser send one without asking first. */
+export function readBody(limits: BodyLimits): MiddlewareHandler<AppEnv> {
+  return async (c, next) => {
+    if (c.req.method === "POST") {
+      checkType(c);
+      const text = await readText(c.req.raw, limits);
+      checkJson(text);
+      c.set("body_text", text);
+      // The stream is used up: whoever reads the body later gets this text.
+      const { url, method, headers } = c.req.raw;
+      c.req.raw = new Request(url, { method, headers, body: text });
+    }
+    await next();
+  };
+}
+
+function checkType(c: Context<AppEnv>): void {
+  if (!/^application\/json\s*(;|$)/i.test(c.req.header("content-type") ?? "")) {
+    throw new Problem("unsupported_media_type", "Cannot read this body: send JSON, with Content-Type: application/json", {
+      headers: { accept: "application/json" },
+    });
+  }
+  if (!/^(identity)?$/i.test(c.req.header("content-encoding") ?? "")) {
+    throw new Problem("unsupported_media_type", "Cannot read this body as it is compressed: send it as it is");
+  }
+}
+
+async function readText(request: Request, { bytes, ms }: BodyLimits): Promise<string> {
+  if (Number(request.headers.get("content-length") ?? 0) > bytes) throw tooLarge(bytes);
+  const reader = request.body?.getReader();
+  if (reader === undefined) return "";
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Problem("body_too_slow", `Cannot wait longer than ${ms / 1000} s for this body`)), ms);
+  try {
+    let text = "";
+    for (let size = 0;;) {
+      const { done, value } = await Promise.race([reader.read(), late.promise]);
+      if (done) return text + decoder.decode();
+      size += value.byteLength;
+      if (size > bytes) throw tooLarge(bytes);
+      text += decoder.decode(value, { stream: true });
+    }
+  } catch (error) {
+    reader.cancel().catch(() => undefined);
+    if (error instanceof Problem) throw error;
+    if (error instanceof TypeError) throw new Problem("malformed_json", "Cannot read this body as it is not UTF-8");
+    throw new Problem("bad_request", "Cannot read this body as it broke off");
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function checkJson(text: string): void {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    // Both hosts may also give up on the depth of a document; then there is no position to name.
+    const where = error instanceof SyntaxError ? `it is not valid at character ${faultPosition(text)}` : "it is nested too deeply";
+    throw new Problem("malformed_json", `Cannot read this body as JSON: ${text.trim() === "" ? "it is empty, send at least {}" : where}`);
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return;
+  throw new Problem("invalid", "Cannot take this body as it must be a JSON object", {
+    errors: [{ pointer: "", detail: "must be an object" }],
+  });
+}
+
+function tooLarge(bytes: number): Problem {
+  return new Problem("body_too_large", `Cannot read this body as it is larger than ${bytes} bytes`);
+}

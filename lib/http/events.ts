@@ -1,0 +1,118 @@
+/** What happened and happens in a session: one feed, as an event stream, as JSON lines, or as a page of JSON. */
+import type { Context, Hono } from "hono";
+import { accepts } from "hono/accepts";
+import type { Desk } from "../agent/desk.ts";
+import type { Line } from "../agent/readers.ts";
+import type { AppEnv } from "./env.ts";
+import { Problem } from "./problem.ts";
+import { checkPath, checkQuery, describe } from "./routes.ts";
+import * as api from "./schemas.ts";
+import { EVENT_STREAM, JSON_LINES, streamBatches, type StreamEnd, type StreamFormat, type StreamTimes } from "./sse.ts";
+
+export interface StreamOptions extends StreamTimes {
+  /** Aborts when the server closes its streams. */
+  readonly closing: AbortSignal;
+  ended(how: StreamEnd): void;
+}
+
+const PAGE_EVENTS = 100;
+const STREAM_TYPES = ["text/event-stream", "application/x-ndjson"];
+
+export function addEventRoutes(app: Hono<AppEnv>, desk: Desk, options: StreamOptions): void {
+  app.get(
+    "/v1/sessions/:id/events",
+    describe({
+      id: "getEvents",
+      summary: "Events behind `after` (or `Last-Event-ID`), from the beginning without either",
+      description:
+        "As `text/event-stream` or `application/x-ndjson`: recorded events, then what happens, until you leave or, with `?follow=false`, " +
+        "the recorded ones only. Durable events have an id, live ones do not. A cursor that cannot be served is answered by a `reset`, then the log " +
+        "from its beginning. As `application/json`: one page.",
+      answers: { 200: api.EventPage },
+      streams: STREAM_TYPES,
+    }),
+    checkPath(api.SessionPath),
+    checkQuery(api.EventsQuery),
+    async (c) => {
+      const { id } = c.req.valid("param");
+      const { after, limit = PAGE_EVENTS, follow } = c.req.valid("query");
+      const type = accepts(c, { header: "Accept", supports: ["application/json", ...STREAM_TYPES], default: "application/json" });
+      const cursor = cursorOf(c.req.header("last-event-id"), after);
+      const head = await desk.head(id);
+      if (type === "application/json") return await answerPage(c, desk, id, cursor, Math.max(1, limit), head);
+      const format = type === "application/x-ndjson" ? JSON_LINES : EVENT_STREAM;
+      return stream(c, desk, { id, cursor, format, until: follow === "false" ? head : null }, options);
+    },
+  );
+}
+
+/** What a browser sends again goes before what the page asked for at first. What is no number of ours is ahead of every log. */
+function cursorOf(header: string | undefined, after: number | undefined): number {
+  if (header === undefined || header === "") return after ?? 0;
+  return /^\d{1,15}$/.test(header) ? Number(header) : Number.MAX_SAFE_INTEGER;
+}
+
+async function answerPage(c: Context<AppEnv>, desk: Desk, id: string, after: number, limit: number, head: number): Promise<Response> {
+  if (after > head) throw new Problem("cursor_ahead", `Cannot give events behind ${after} as the log of session "${id}" ends at ${head}`);
+  const lines: Line[] = [];
+  for (let last = after; lines.length < limit;) {
+    const page = await desk.page(id, last);
+    lines.push(...page.slice(0, limit - lines.length));
+    const end = page[page.length - 1]?.seq;
+    if (end === undefined || end === null) break;
+    last = end;
+  }
+  const last = lines[lines.length - 1]?.seq ?? after;
+  const next = last < head ? `,"next":${last}` : "";
+  // The lines are JSON already.
+  const body = `{"events":[${lines.map(({ text }) => text).join(",")}],"head":${Math.max(head, last)}${next}}`;
+  return c.body(body, 200, { "content-type": "application/json", "cache-control": "no-store" });
+}
+
+interface Followed {
+  readonly id: string;
+  readonly cursor: number;
+  readonly format: StreamFormat;
+  /** The last event to send; null: go on. */
+  readonly until: number | null;
+}
+
+function stream(c: Context<AppEnv>, desk: Desk, { id, cursor, format, until }: Followed, options: StreamOptions): Response {
+  const headers = {
+    "content-type": format.content_type,
+    "cache-control": "no-cache, no-transform",
+    "x-accel-buffering": "no",
+  };
+  // Nobody would read the body.
+  if (c.req.raw.method === "HEAD") return c.body(null, 200, headers);
+  const stop = new AbortController();
+  const leave = () => stop.abort();
+  options.closing.addEventListener("abort", leave, { once: true });
+  if (options.closing.aborted) leave();
+  const batches = desk.follow(id, cursor, stop.signal);
+  const body = streamBatches(format, {
+    batches: until === null ? batches : recorded(batches, cursor, until),
+    stop: leave,
+    times: options,
+    ended: (how) => {
+      options.closing.removeEventListener("abort", leave);
+      options.ended(how);
+    },
+  });
+  return c.body(body, 200, headers);
+}
+
+type Batches = ReturnType<Desk["follow"]>;
+
+/** The batches up to this event, without what is live. */
+async function* recorded(batches: Batches, cursor: number, until: number): Batches {
+  let last = cursor > until ? 0 : cursor;
+  if (cursor === until) return;
+  for await (const batch of batches) {
+    const lines = batch.kind === "reset" ? [] : batch.lines.filter(({ seq }) => seq !== null && seq <= until);
+    if (batch.kind === "reset") yield batch;
+    else if (lines.length > 0) yield { kind: "lines", lines };
+    last = lines[lines.length - 1]?.seq ?? last;
+    if (last >= until) return;
+  }
+}

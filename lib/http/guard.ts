@@ -1,0 +1,47 @@
+/**
+ * Who was meant by a request, before anything looks at what it asks: the answer to a page that makes a browser speak
+ * to us under another name (DNS rebinding), and to pages of other origins.
+ */
+import { isIP } from "node:net";
+import type { MiddlewareHandler } from "hono";
+import type { AppEnv } from "./env.ts";
+import { Problem } from "./problem.ts";
+
+/** `host:port`, or `host` alone for any port; lower case. `*`: any address written as a number, which no name can be rebound to. */
+export type HostNames = readonly string[];
+
+/** `names` is asked for at each request, as a server knows its port only when it listens. */
+export function guardHost(names: () => HostNames): MiddlewareHandler<AppEnv> {
+  return async (c, next) => {
+    const raw = c.env?.connection?.request();
+    if (raw !== undefined && !raw.target.startsWith("/")) {
+      throw new Problem("bad_request", "Cannot answer this request as its target is not a path: ask for /path, and name the host in Host");
+    }
+    if (raw !== undefined && raw.hosts.length !== 1) {
+      throw new Problem("bad_request", "Cannot answer this request as it must have one Host header");
+    }
+    const host = (c.req.header("host") ?? new URL(c.req.url).host).toLowerCase();
+    if (!isNamed(host, names())) throw new Problem("wrong_host", "This server does not answer under the name in Host");
+    const origin = c.req.header("origin");
+    if (origin !== undefined && !isOwnOrigin(origin, names())) {
+      throw new Problem("wrong_origin", "This server does not answer to pages of another origin");
+    }
+    await next();
+  };
+}
+
+function isOwnOrigin(origin: string, names: HostNames): boolean {
+  const scheme = /^https?:\/\//.exec(origin)?.[0];
+  if (scheme === undefined) return false;
+  const host = origin.slice(scheme.length);
+  // We speak plain HTTP; only a name that the operator gave may stand for a proxy that does not.
+  if (scheme === "https://") return names.includes(`https://${host}`);
+  return isNamed(host, names);
+}
+
+function isNamed(host: string, names: HostNames): boolean {
+  const split = /^(\[[0-9a-f:.]+\]|[^:[\]/@?#\s,]+)(?::(\d{1,5}))?$/.exec(host);
+  const name = split?.[1];
+  if (name === undefined) return false;
+  return names.includes(host) || names.includes(name) || (names.includes("*") && isIP(name.replace(/^\[|\]$/g, "")) !== 0);
+}

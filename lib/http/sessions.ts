@@ -1,0 +1,131 @@
+/** Sessions as resources: made, listed, looked at, forked, removed. */
+import type { Hono } from "hono";
+import type { Desk, Row } from "../agent/desk.ts";
+import type { NewSessionOptions } from "../agent/options.ts";
+import { SessionId } from "../session/event.ts";
+import * as v from "valibot";
+import { findCall } from "./call.ts";
+import type { AppEnv } from "./env.ts";
+import { Problem } from "./problem.ts";
+import { answer, checkBody, checkPath, checkQuery, describe } from "./routes.ts";
+import * as api from "./schemas.ts";
+import { etagOf, openedBody, stateDocument } from "./state.ts";
+
+const LIST_ROWS = 50;
+
+export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk): void {
+  app.post(
+    "/v1/sessions",
+    describe({ id: "createSession", summary: "Open a new session", answers: { 201: api.SessionOpened } }),
+    checkBody(api.NewSession),
+    async (c) => {
+      const view = await desk.create(withoutUndefined<NewSessionOptions>(c.req.valid("json")));
+      const opened = openedBody(view);
+      c.header("location", `/v1/sessions/${opened.session}`);
+      c.header("etag", etagOf(view));
+      return answer(c, api.SessionOpened, opened, 201);
+    },
+  );
+
+  app.get(
+    "/v1/sessions",
+    describe({
+      id: "listSessions",
+      summary: "List sessions, the most recently used first",
+      description: "Pass `next` as `cursor` for the next page. A session that is used between two pages moves to the front.",
+      answers: { 200: api.SessionList },
+    }),
+    checkQuery(api.ListQuery),
+    async (c) => {
+      const { limit = LIST_ROWS, cursor } = c.req.valid("query");
+      const wanted = Math.max(1, limit);
+      const rows = await desk.list({ limit: wanted + 1, ...(cursor === undefined ? {} : { before: readCursor(cursor) }) });
+      const sessions = rows.slice(0, wanted);
+      const last = sessions[sessions.length - 1];
+      return answer(c, api.SessionList, { sessions, ...(rows.length > wanted && last !== undefined ? { next: toCursor(last) } : {}) });
+    },
+  );
+
+  app.get(
+    "/v1/sessions/:id",
+    describe({
+      id: "getSession",
+      summary: "The state of a session as of event `seq`",
+      description: "With If-None-Match the answer is 304 while nothing has changed.",
+      answers: { 200: api.SessionState, 304: null },
+    }),
+    checkPath(api.SessionPath),
+    async (c) => {
+      const view = await desk.view(c.req.valid("param").id);
+      const headers = { etag: etagOf(view), "cache-control": "no-cache" };
+      if (matches(c.req.header("if-none-match"), headers.etag)) return c.body(null, 304, headers);
+      return c.body(stateDocument(view).bytes, 200, { ...headers, "content-type": "application/json" });
+    },
+  );
+
+  app.delete(
+    "/v1/sessions/:id",
+    describe({ id: "deleteSession", summary: "Remove a session and its log; not while a turn runs", answers: { 204: null } }),
+    checkPath(api.SessionPath),
+    async (c) => {
+      await desk.remove(c.req.valid("param").id);
+      return c.body(null, 204);
+    },
+  );
+
+  app.post(
+    "/v1/sessions/:id/fork",
+    describe({
+      id: "forkSession",
+      summary: "A new session that begins with the events 1 to `at` of this one",
+      description: "Without `at`: with all of them. Calls that were open there are ended here as not started.",
+      answers: { 201: api.Forked },
+    }),
+    checkPath(api.SessionPath),
+    checkBody(api.ForkAt),
+    async (c) => {
+      const fork = await desk.fork(c.req.valid("param").id, c.req.valid("json").at);
+      c.header("location", `/v1/sessions/${fork.session}`);
+      return answer(c, api.Forked, fork, 201);
+    },
+  );
+
+  app.get(
+    "/v1/sessions/:id/calls/:call",
+    describe({ id: "getCall", summary: "All that the log says of one call", answers: { 200: api.CallDetail } }),
+    checkPath(api.CallPath),
+    async (c) => {
+      const { id, call } = c.req.valid("param");
+      await desk.head(id);
+      const detail = await findCall((after) => desk.page(id, after), call);
+      if (detail === null) throw new Problem("unknown_call", `Cannot find call "${call}" in session "${id}"`);
+      return answer(c, api.CallDetail, detail as v.InferOutput<typeof api.CallDetail>);
+    },
+  );
+}
+
+function matches(header: string | undefined, etag: string): boolean {
+  return header !== undefined && header.split(",").some((each) => each.trim().replace(/^W\//, "") === etag || each.trim() === "*");
+}
+
+const Cursor = v.tuple([v.string(), SessionId]);
+
+function toCursor({ updated_at, session }: Row): string {
+  return btoa(JSON.stringify([updated_at, session]));
+}
+
+function readCursor(text: string): { readonly updated_at: string; readonly session: string } {
+  try {
+    const [updated_at, session] = v.parse(Cursor, JSON.parse(atob(text)));
+    return { updated_at, session };
+  } catch {
+    throw new Problem("invalid", "Cannot go on from this cursor: take it from `next` of an earlier page", {
+      errors: [{ pointer: "?cursor", detail: "must be the `next` of an earlier page" }],
+    });
+  }
+}
+
+/** A checked body may hold `undefined` for what was not sent; our own options may not. */
+function withoutUndefined<T extends object>(value: { readonly [K in keyof T]?: T[K] | undefined }): T {
+  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as T;
+}

@@ -1,0 +1,73 @@
+/** A session's state as clients see it. Made once for each state, however often it is asked for. */
+import type { SessionView } from "../agent/desk.ts";
+import { parseArguments } from "../session/arguments.ts";
+import { parseKeepingNumbers } from "../session/json.ts";
+import type { CallState, SessionState } from "../session/state.ts";
+import { entriesOf, transcript } from "../session/transcript.ts";
+
+export interface StateDocument {
+  /** JSON. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Quoted, as a header has it. */
+  readonly etag: string;
+}
+
+/** Larger documents are made anew each time. */
+const KEPT_BYTES = 4 * 1024 * 1024;
+const kept = new WeakMap<SessionState, Map<string, StateDocument>>();
+
+export function stateDocument({ state, status }: SessionView): StateDocument {
+  const known = kept.get(state) ?? new Map<string, StateDocument>();
+  const before = known.get(status);
+  if (before !== undefined) return before;
+  const bytes = new TextEncoder().encode(JSON.stringify(toBody({ state, status })));
+  const document = { bytes, etag: etagOf({ state, status }) };
+  if (bytes.length <= KEPT_BYTES) kept.set(state, known.set(status, document));
+  return document;
+}
+
+export function etagOf({ state, status }: SessionView): string {
+  return `"${state.seq}-${status}"`;
+}
+
+/** Head of a session, for the answer to its creation. */
+export function openedBody({ state, status }: SessionView) {
+  const { workspace = "", model = "", mode = "normal" } = state.header ?? {};
+  return { session: state.session ?? "", seq: state.seq, status, workspace, model, mode } as const;
+}
+
+/** One call with the keys that the state shows of it. Inputs keep the digits of their numbers. */
+export function callBody(call: CallState) {
+  const { status } = call;
+  return {
+    call: call.call,
+    name: call.name,
+    input: inputOf(call),
+    status: status.kind,
+    ...(status.kind === "ended" ? { outcome: status.outcome, result: status.result } : {}),
+  };
+}
+
+function toBody({ state, status }: SessionView) {
+  const calls = entriesOf(state).flatMap((entry) => entry.kind === "reply" ? entry.calls : []);
+  const { saved_ms, wasted } = state.speculation;
+  return {
+    ...openedBody({ state, status }),
+    messages: transcript(state),
+    calls: calls.map(callBody),
+    approvals: calls.flatMap((call) =>
+      call.status.kind === "asking" ? [{ call: call.call, name: call.name, input: inputOf(call), reason: call.status.reason }] : []
+    ),
+    tasks: Object.values(state.tasks),
+    state_keys: Object.keys(state.scratch).sort(),
+    usage: state.usage,
+    speculation: { saved_ms, wasted },
+    ...(state.turn.kind === "running" ? { turn: state.turn.turn } : {}),
+  };
+}
+
+function inputOf(call: CallState): unknown {
+  if ("input" in call.status) return parseKeepingNumbers(call.status.input.text);
+  const parsed = parseArguments(call.arguments);
+  return parsed.kind === "input" ? parseKeepingNumbers(parsed.input.text) : call.arguments;
+}

@@ -1,0 +1,102 @@
+/** What is done in a session: prompts, answers to questions, cancel, resume. No turn depends on the request that began it. */
+import type { Context, Hono } from "hono";
+import type { Desk } from "../agent/desk.ts";
+import type { TurnResult } from "../agent/turn.ts";
+import type { AppEnv } from "./env.ts";
+import { answer, checkBody, checkPath, checkQuery, describe } from "./routes.ts";
+import * as api from "./schemas.ts";
+
+const SOURCE = "http";
+
+export function addTurnRoutes(app: Hono<AppEnv>, desk: Desk): void {
+  app.post(
+    "/v1/sessions/:id/prompts",
+    describe({
+      id: "prompt",
+      summary: "Begin a turn",
+      description: "202 as soon as the prompt is durable. With `?wait=true` 200 when the turn has ended. While a turn runs 409, or with " +
+        '`if_busy: "queue"` it waits its turn, in memory only.',
+      answers: { 200: api.TurnEnded, 202: api.PromptTaken },
+    }),
+    checkPath(api.SessionPath),
+    checkQuery(api.PromptQuery),
+    checkBody(api.Prompt),
+    async (c) => {
+      const { text, if_busy = "refuse" } = c.req.valid("json");
+      const taken = await desk.prompt(c.req.valid("param").id, text, { source: SOURCE, if_busy });
+      if (c.req.valid("query").wait === "true") return answerEnd(c, taken.turn, await taken.ended);
+      return answer(c, api.PromptTaken, { turn: taken.turn, ...(taken.queued ? { queued: true } : {}) }, 202);
+    },
+  );
+
+  app.post(
+    "/v1/sessions/:id/resume",
+    describe({
+      id: "resume",
+      summary: "Go on with a turn that was interrupted",
+      description: "A call that was running then has no known outcome and is not run again.",
+      answers: { 200: api.TurnEnded, 202: api.PromptTaken },
+    }),
+    checkPath(api.SessionPath),
+    checkQuery(api.PromptQuery),
+    checkBody(api.Nothing),
+    async (c) => {
+      const taken = await desk.resume(c.req.valid("param").id);
+      if (c.req.valid("query").wait === "true") return answerEnd(c, taken.turn, await taken.ended);
+      return answer(c, api.PromptTaken, { turn: taken.turn }, 202);
+    },
+  );
+
+  app.post(
+    "/v1/sessions/:id/cancel",
+    describe({
+      id: "cancel",
+      summary: "End the turn that is open",
+      description:
+        "Nothing new begins, open questions are withdrawn and queued prompts dropped at once; calls that run are ended after `grace_ms` (0).",
+      answers: { 202: api.Cancelled },
+    }),
+    checkPath(api.SessionPath),
+    checkBody(api.Cancel),
+    async (c) => answer(c, api.Cancelled, await desk.cancel(c.req.valid("param").id, c.req.valid("json").grace_ms ?? 0), 202),
+  );
+
+  app.post(
+    "/v1/sessions/:id/approvals/:call",
+    describe({
+      id: "answerApproval",
+      summary: "Allow or deny a call that waits",
+      description: "409 if this call does not wait (any more), or waits with another input than `input_digest`.",
+      answers: { 200: api.ApprovalTaken },
+    }),
+    checkPath(api.CallPath),
+    checkBody(api.ApprovalAnswer),
+    async (c) => {
+      const { id, call } = c.req.valid("param");
+      const { decision, reason, input_digest } = c.req.valid("json");
+      await desk.answer(id, call, {
+        decision,
+        by: SOURCE,
+        ...(reason === undefined ? {} : { reason }),
+        ...(input_digest === undefined ? {} : { input_digest }),
+      });
+      return answer(c, api.ApprovalTaken, { call, decision });
+    },
+  );
+}
+
+function answerEnd(c: Context<AppEnv>, turn: number, result: TurnResult | null): Response {
+  if (result === null) {
+    const nothing = {
+      text: "",
+      unanswered: false,
+      steps: 0,
+      calls: [],
+      usage: { input_tokens: 0, output_tokens: 0 },
+      speculation: { saved_ms: 0, wasted: 0 },
+    };
+    return answer(c, api.TurnEnded, { turn, reason: "dropped", detail: "cancelled before it began", ...nothing });
+  }
+  const { reason, detail, text, error, unanswered, steps, calls, usage, speculation } = result;
+  return answer(c, api.TurnEnded, { turn, reason, detail, text, error, unanswered, steps, calls: [...calls], usage, speculation });
+}

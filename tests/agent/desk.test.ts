@@ -1,0 +1,112 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import process from "node:process";
+import { type Agent, openAgent } from "../../lib/agent/agent.ts";
+import { Desk, type DeskOptions } from "../../lib/agent/desk.ts";
+import type { AgentOptions } from "../../lib/agent/options.ts";
+import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
+
+let workspace: TestWorkspace;
+let agents: Agent[];
+
+beforeEach(async () => {
+  workspace = await createWorkspace();
+  agents = [];
+});
+
+afterEach(async () => {
+  await Promise.all(agents.map((agent) => agent.close()));
+  await workspace.remove();
+});
+
+async function openDesk(
+  replies: readonly object[],
+  options: DeskOptions = {},
+  agentOptions: AgentOptions = {},
+): Promise<{ agent: Agent; desk: Desk }> {
+  const env = { PATH: process.env["PATH"] ?? "", HOME: workspace.home, ORRERY_HOME: workspace.home };
+  const agent = openAgent({
+    workspace: workspace.path,
+    trustWorkspace: true,
+    model: await workspace.script(...replies),
+    env,
+    ...agentOptions,
+  });
+  agents.push(agent);
+  return { agent, desk: new Desk(agent, options) };
+}
+
+const refusalOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(() => "none", (error: { readonly code?: string }) => error.code ?? String(error));
+const idOf = async (desk: Desk) => (await desk.create({})).state.session ?? "";
+const go = { source: "test", if_busy: "refuse" } as const;
+
+describe("a desk", () => {
+  test("opens a session once, however many ask for it at the same time", async () => {
+    const { desk } = await openDesk([{ text: ["a", "b"], delay_ms: 60_000 }], { idle_ms: 1 });
+    const id = await idOf(desk);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => refusalOf(desk.prompt(id, "go", go))));
+    expect(answers.filter((each) => each === "none")).toHaveLength(1);
+    expect(answers.filter((each) => each === "busy")).toHaveLength(7);
+    await desk.cancel(id, 0);
+  });
+
+  test("gives back a session that nothing uses, so that another runtime can open it", async () => {
+    const { desk } = await openDesk([{ text: "one" }, { text: "two" }], { idle_ms: 1 });
+    const other = await openDesk([]);
+    const id = await idOf(desk);
+    await (await desk.prompt(id, "go", go)).ended;
+    while (desk.counts.sessions > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect((await (await other.desk.prompt(id, "go", go)).ended)?.text).toBe("two");
+    expect(await refusalOf(desk.prompt(id, "go", go))).toBe("held");
+  });
+
+  test("looks at sessions without opening them", async () => {
+    const { desk } = await openDesk([{ text: "one" }]);
+    const other = await openDesk([{ text: "one" }]);
+    const id = await idOf(other.desk);
+    expect((await desk.view(id)).status).toBe("idle");
+    expect(await desk.head(id)).toBe(1);
+    expect((await desk.list({ limit: 10 }))[0]).toMatchObject({ session: id, status: "held" });
+    expect(desk.counts.sessions).toBe(0);
+  });
+
+  test("shows a turn as interrupted or held, as it is", async () => {
+    const { desk } = await openDesk([]);
+    const other = await openDesk([{ text: ["a", "b"], delay_ms: 60_000 }]);
+    const id = await idOf(other.desk);
+    await other.desk.prompt(id, "go", go);
+    expect((await desk.view(id)).status).toBe("held");
+    expect((await other.desk.view(id)).status).toBe("running");
+    await other.agent.close();
+    expect((await desk.view(id)).status).toBe("interrupted");
+    expect(await refusalOf(desk.prompt(id, "go", go))).toBe("interrupted");
+  });
+
+  test("goes on after its journal failed in one session, with that session too", async () => {
+    const { desk, agent } = await openDesk([{ text: "one" }, { text: "two" }]);
+    const [id, bystander] = [await idOf(desk), await idOf(desk)];
+    const journal = agent.log as unknown as { append: (...args: unknown[]) => Promise<void> };
+    const append = journal.append;
+    journal.append = () => Promise.reject(new Error("the disk is gone"));
+    expect(await refusalOf(desk.prompt(id, "go", go))).toContain("the disk is gone");
+    journal.append = append;
+    expect((await (await desk.prompt(bystander, "go", go)).ended)?.reason).toBe("completed");
+    expect((await (await desk.prompt(id, "go", go)).ended)?.text).toBe("one");
+  });
+
+  test("drains: nothing new, queued prompts dropped, what runs is let finish", async () => {
+    await workspace.tool("gate", "while [ ! -e open ]; do sleep 0.02; done");
+    const { desk } = await openDesk([{ calls: [{ name: "gate", arguments: {} }] }, { text: "done" }]);
+    const id = await idOf(desk);
+    const running = await desk.prompt(id, "go", go);
+    const queued = await desk.prompt(id, "more", { ...go, if_busy: "queue" });
+    const drained = desk.drain(30_000);
+    expect(await queued.ended).toBeNull();
+    expect(await refusalOf(desk.create({}))).toBe("draining");
+    expect(await refusalOf(desk.prompt(id, "go", go))).toBe("draining");
+    await workspace.write("open", "");
+    expect((await running.ended)?.reason).toBe("completed");
+    await drained;
+    expect(desk.counts).toEqual({ sessions: 0, turns: 0, readers: 0 });
+  });
+});

@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { startTestServer, type TestServer } from "../fixtures/server.ts";
+
+interface Operation {
+  readonly operationId?: string;
+  readonly summary?: string;
+  readonly responses: Readonly<Record<string, { readonly content?: object }>>;
+  readonly requestBody?: object;
+  readonly parameters?: readonly { readonly name: string; readonly in: string }[];
+}
+
+let subject: TestServer;
+let session: string;
+
+beforeAll(async () => {
+  subject = await startTestServer({
+    prepare: async (workspace) => {
+      await workspace.tool("hello", "echo hi");
+      await workspace.tool("stray", "(sleep 30 &) ; exit 1");
+    },
+    script: [{
+      calls: [{ name: "hello", arguments: {} }, { name: "stray", arguments: {} }, { name: "read_file", arguments: { path: "bin/hello" } }],
+    }, { text: "done" }],
+  });
+  session = await subject.open();
+  await subject.ask("POST", `/v1/sessions/${session}/prompts?wait=true`, { text: "go" });
+});
+afterAll(() => subject.close());
+
+describe("the OpenAPI document", () => {
+  // deno-lint-ignore no-explicit-any
+  let document: any;
+  beforeAll(async () => {
+    document = (await subject.ask("GET", "/openapi.json")).body;
+  });
+
+  test("is 3.1 and has every route, with a name, its answers, and problems (a pin)", () => {
+    expect(document.openapi).toBe("3.1.0");
+    const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods as Record<string, Operation>).map(([method, operation]) => [method, path, operation] as const)
+    );
+    expect(operations.map(([method, path]) => `${method.toUpperCase()} ${path}`).sort()).toEqual([
+      "DELETE /v1/sessions/{id}",
+      "GET /healthz",
+      "GET /metrics",
+      "GET /readyz",
+      "GET /v1/capabilities",
+      "GET /v1/sessions",
+      "GET /v1/sessions/{id}",
+      "GET /v1/sessions/{id}/calls/{call}",
+      "GET /v1/sessions/{id}/events",
+      "GET /v1/tools",
+      "POST /v1/login",
+      "POST /v1/sessions",
+      "POST /v1/sessions/{id}/approvals/{call}",
+      "POST /v1/sessions/{id}/cancel",
+      "POST /v1/sessions/{id}/fork",
+      "POST /v1/sessions/{id}/prompts",
+      "POST /v1/sessions/{id}/resume",
+    ]);
+    for (const [method, path, operation] of operations) {
+      const { operationId, summary, responses, requestBody, parameters = [] } = operation;
+      expect([path, typeof operationId, typeof summary]).toEqual([path, "string", "string"]);
+      expect(Object.keys(responses["default"]?.content ?? {})).toEqual(["application/problem+json"]);
+      expect([path, requestBody !== undefined]).toEqual([path, method === "post"]);
+      const named = parameters.filter((each) => each.in === "path").map(({ name }) => name);
+      expect([path, named]).toEqual([path, [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name)]);
+    }
+  });
+
+  test("asks for the token everywhere but where none is needed", () => {
+    expect(document.components.securitySchemes.token).toEqual({ type: "http", scheme: "bearer" });
+    expect(document.security).toEqual([{ token: [] }]);
+    expect(document.paths["/healthz"].get.security).toEqual([]);
+    expect(document.paths["/v1/sessions"].get.security).toBeUndefined();
+  });
+});
+
+test("metrics count calls, turns and early runs, with labels from fixed sets only", async () => {
+  const { headers, text } = await subject.ask("GET", "/metrics");
+  expect(headers.get("content-type")).toContain("text/plain");
+  for (
+    const line of [
+      'orrery_calls_total{outcome="exited"} 2',
+      'orrery_turns_total{reason="completed"} 1',
+      "orrery_processes_reaped_total 1",
+      "orrery_open_sessions 1",
+      "orrery_running_turns 0",
+      "orrery_event_readers 0",
+      'orrery_http_requests_total{method="POST",route="/v1/sessions",status="201"} 1',
+    ]
+  ) expect(text.split("\n")).toContain(line);
+  expect(text).not.toContain(session);
+  expect(text).not.toContain("read_file");
+  await subject.ask("GET", "/some/path/of/a/client");
+  await subject.ask("BREW", "/v1/sessions").catch(() => null);
+  const again = (await subject.ask("GET", "/metrics")).text;
+  expect(again).not.toContain("some/path");
+  expect(again).not.toContain("BREW");
+});
+
+test("capabilities and tools say what a client can count on", async () => {
+  const { body } = await subject.ask("GET", "/v1/capabilities");
+  expect(body).toMatchObject({ api: "v1", workspaces: [subject.workspace.path], modes: expect.any(Array), limits: { max_turns: 32 } });
+  const tools = (await subject.ask("GET", "/v1/tools")).body;
+  expect(tools.schema_version).toBe(1);
+  expect(tools.tools.find(({ name }: { name: string }) => name === "hello")).toMatchObject({
+    status: "offered",
+    origin: { system: "stella", scope: "workspace" },
+    read_only: false,
+  });
+});
+
+test("readiness is the journal's: a server that cannot write is not ready, and still alive", async () => {
+  const broken = await startTestServer();
+  try {
+    broken.agent.probe = () => Promise.reject(new Error("read-only"));
+    const ready = await broken.ask("GET", "/readyz");
+    expect([ready.status, ready.body.type]).toEqual([503, "urn:orrery:problem:unavailable"]);
+    expect(ready.text).not.toContain("read-only");
+    expect((await broken.ask("GET", "/healthz")).status).toBe(200);
+  } finally {
+    await broken.close();
+  }
+});

@@ -1,0 +1,181 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { sha256 } from "../../lib/session/digest.ts";
+import { type EventReader, startTestServer, type TestServer, type TestServerOptions } from "../fixtures/server.ts";
+
+let subject: TestServer;
+let reader: EventReader;
+
+afterEach(async () => {
+  reader.cut();
+  await subject.close();
+});
+
+const call = (name: string, input: object = {}) => ({ name, arguments: input });
+const touching = (file: string) => call("touch_it", { file });
+
+/** Calls that must ask; those that only read are asked about together, the others one after the other. */
+async function start(script: readonly object[], manifest = 'approval = "always"', options: TestServerOptions = {}): Promise<string> {
+  subject = await startTestServer({
+    script,
+    prepare: (workspace) => workspace.tool("touch_it", 'touch "$STELLA_INPUT_FILE"', manifest),
+    ...options,
+  });
+  const session = await subject.open();
+  reader = await subject.follow(session);
+  return session;
+}
+
+async function asked(count: number): Promise<readonly string[]> {
+  const requests = () => reader.messages.filter(({ value }) => value.type === "approval_requested");
+  await reader.until(() => requests().length >= count);
+  return requests().map(({ value }) => value.call as string);
+}
+
+const answer = (session: string, id: string, body: object) => subject.ask("POST", `/v1/sessions/${session}/approvals/${id}`, body);
+const allow = { decision: "allow" };
+const deny = { decision: "deny", reason: "not that one" };
+const made = () => ["a", "b", "c"].filter((name) => existsSync(join(subject.workspace.path, name)));
+const prompt = (session: string) => subject.ask("POST", `/v1/sessions/${session}/prompts?wait=true`, { text: "go" });
+const ended = () => reader.until(({ value }) => value.type === "turn_ended");
+
+const THREE = [{ calls: [touching("a"), touching("b"), touching("c")] }, { text: "done" }];
+const READS = 'approval = "always"\nread_only = true';
+
+describe("three calls that wait", () => {
+  test("are answered each for itself, in any order: the one that is allowed runs, and no other", async () => {
+    const session = await start(THREE, READS);
+    const turn = prompt(session);
+    const ids = await asked(3);
+    for (const [index, body] of [[2, deny], [0, deny], [1, allow]] as const) {
+      const { status, body: taken } = await answer(session, ids[index] ?? "", body);
+      expect([status, taken]).toEqual([200, { call: ids[index], decision: body.decision }]);
+    }
+    expect((await turn).body.calls.map((each: { is_error: boolean }) => each.is_error)).toEqual([true, false, true]);
+    expect(made()).toEqual(["b"]);
+    const answers = reader.messages.filter(({ value }) => value.type === "approval_answered").map((
+      { value },
+    ) => [value.call, value.decision, value.by]);
+    expect(answers).toEqual([[ids[2], "deny", "http"], [ids[0], "deny", "http"], [ids[1], "allow", "http"]]);
+  });
+
+  test("that change something are asked about one after the other, each for itself", async () => {
+    const session = await start(THREE);
+    const turn = prompt(session);
+    for (const [index, body] of [deny, allow, deny].entries()) {
+      const ids = await asked(index + 1);
+      expect(ids).toHaveLength(index + 1);
+      await answer(session, ids[index] ?? "", body);
+    }
+    await turn;
+    expect(made()).toEqual(["b"]);
+  });
+});
+
+describe("an answer", () => {
+  test("is refused the second time, for another session, for an altered input, and after the turn was stopped", async () => {
+    const session = await start([{ calls: [touching("a"), touching("b")] }, { text: "done" }], READS);
+    const other = await subject.open();
+    const turn = prompt(session);
+    const [first = "", second = ""] = await asked(2);
+    const refusal = async (where: string, id: string, body: object) => {
+      const { status, body: problem } = await answer(where, id, body);
+      return [status, (problem.type as string).replace("urn:orrery:problem:", "")];
+    };
+    expect(await refusal(other, first, allow)).toEqual([409, "settled"]);
+    expect(await refusal(session, "call_01a22983-a7ad-76e0-92c7-7b05c2411149", allow)).toEqual([409, "settled"]);
+    expect(await refusal(session, first, { ...allow, input_digest: sha256('{"file":"b"}') })).toEqual([409, "altered"]);
+    expect(made()).toEqual([]);
+    expect((await answer(session, first, { ...allow, input_digest: sha256('{"file":"a"}') })).status).toBe(200);
+    expect(await refusal(session, first, deny)).toEqual([409, "settled"]);
+    await subject.ask("POST", `/v1/sessions/${session}/cancel`, {});
+    await turn;
+    expect(await refusal(session, second, allow)).toEqual([409, "settled"]);
+    expect(made().includes("b")).toBe(false);
+  });
+
+  test("given by two clients at once counts once", async () => {
+    const session = await start([{ calls: [touching("a")] }, { text: "done" }]);
+    const turn = prompt(session);
+    const [id = ""] = await asked(1);
+    const statuses = await Promise.all([answer(session, id, allow), answer(session, id, deny)]);
+    expect(statuses.map(({ status }) => status).sort()).toEqual([200, 409]);
+    await turn;
+    const allowed = statuses[0]?.status === 200;
+    expect(made()).toEqual(allowed ? ["a"] : []);
+  });
+
+  test("of another shape is refused and leaves the call waiting", async () => {
+    const session = await start([{ calls: [touching("a")] }, { text: "done" }]);
+    const turn = prompt(session);
+    const [id = ""] = await asked(1);
+    for (const body of [{}, { decision: "yes" }, { decision: "allow", input: {} }, { decision: "allow", input_digest: "x" }]) {
+      expect((await answer(session, id, body)).status).toBe(422);
+    }
+    expect((await answer(session, id, deny)).status).toBe(200);
+    expect((await turn).body.reason).toBe("completed");
+    expect(made()).toEqual([]);
+  });
+});
+
+describe("a call that waits", () => {
+  test("is part of the state that a client finds when it comes back, with the input as it will run", async () => {
+    const session = await start([{ calls: [{ name: "touch_it", arguments: '{"file":"a","n":9007199254740993}' }] }, { text: "done" }]);
+    const turn = prompt(session);
+    const [id] = await asked(1);
+    reader.cut();
+    const { text, body } = await subject.ask("GET", `/v1/sessions/${session}`);
+    expect(body).toMatchObject({ status: "waiting", turn: 1, approvals: [{ call: id, name: "touch_it", reason: expect.any(String) }] });
+    expect(Object.keys(body.approvals[0])).toEqual(["call", "name", "input", "reason"]);
+    expect(text).toContain('"input":{"file":"a","n":9007199254740993}');
+    reader = await subject.follow(session, { last: body.seq });
+    await answer(session, id ?? "", allow);
+    expect((await turn).body.reason).toBe("completed");
+    expect((await ended()).value.reason).toBe("completed");
+    expect((await subject.ask("GET", `/v1/sessions/${session}`)).body).toMatchObject({ status: "idle", approvals: [] });
+  });
+
+  test("is settled by a cancel at once, and the turn is idle", async () => {
+    const session = await start([{ calls: [touching("a"), touching("b")] }, { text: "done" }]);
+    const turn = prompt(session);
+    await asked(1);
+    const started = performance.now();
+    await subject.ask("POST", `/v1/sessions/${session}/cancel`, {});
+    expect((await turn).body).toMatchObject({
+      reason: "cancelled",
+      calls: [{ outcome: { kind: "not_started" } }, { outcome: { kind: "not_started" } }],
+    });
+    expect(performance.now() - started).toBeLessThan(1000);
+    expect((await subject.ask("GET", `/v1/sessions/${session}`)).body).toMatchObject({ status: "idle", approvals: [] });
+    expect(made()).toEqual([]);
+  });
+
+  test("outlives its runtime: it cannot be answered before the session is resumed, and can be then", async () => {
+    const session = await start([{ calls: [touching("a")] }, { text: "done" }]);
+    const other = subject.another();
+    const left = await other.create();
+    const requested = new Promise<string>((resolve) =>
+      left.watch((event) => event.type === "approval_requested" && "call" in event && resolve(event.call))
+    );
+    left.prompt("go", { source: "test", approver: () => new Promise(() => undefined) }).catch(() => undefined);
+    const id = await requested;
+    await other.close();
+    expect((await subject.ask("GET", `/v1/sessions/${left.id}`)).body).toMatchObject({ status: "interrupted", approvals: [{ call: id }] });
+    expect((await answer(left.id, id, allow)).body.type).toBe("urn:orrery:problem:interrupted");
+    const resumed = subject.ask("POST", `/v1/sessions/${left.id}/resume?wait=true`, {});
+    let status = 409;
+    while (status === 409) status = (await answer(left.id, id, allow)).status;
+    expect([status, (await resumed).body.reason]).toEqual([200, "completed"]);
+    expect(made()).toEqual(["a"]);
+    expect(session).not.toBe(left.id);
+  });
+
+  test("in mode headless is denied at once, and the turn goes on", async () => {
+    await start([{ calls: [touching("a")] }, { text: "done" }]);
+    const session = await subject.open({ mode: "headless" });
+    const { body } = await prompt(session);
+    expect(body).toMatchObject({ reason: "completed", text: "done", calls: [{ is_error: true, outcome: { kind: "not_started" } }] });
+    expect(made()).toEqual([]);
+  });
+});

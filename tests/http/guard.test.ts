@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { rawStatus, startTestServer, type TestServer } from "../fixtures/server.ts";
+
+let subject: TestServer;
+
+beforeAll(async () => {
+  subject = await startTestServer();
+});
+afterAll(() => subject.close());
+
+const PATHS = ["/healthz", "/v1/sessions", "/nowhere", "/v1/sessions/ses_01a22983-a7ad-76e0-92c7-7b05c2411149/events"];
+
+async function statusOf(head: (port: number) => string, path: string, method = "GET", target = path): Promise<number> {
+  const auth = `Authorization: Bearer ${subject.token}\r\n`;
+  const { status } = await rawStatus(subject.port, `${method} ${target} HTTP/1.1\r\n${head(subject.port)}${auth}\r\n`);
+  return status;
+}
+
+describe("a request under a name that is not the server's", () => {
+  const hosts: Readonly<Record<string, (port: number) => string>> = {
+    "another name": (port) => `Host: evil.com:${port}\r\n`,
+    "a name below ours": (port) => `Host: localhost.evil.com:${port}\r\n`,
+    "a name that resolves to loopback": (port) => `Host: 127.0.0.1.nip.io:${port}\r\n`,
+    "another port": () => "Host: 127.0.0.1:1\r\n",
+    "no port": () => "Host: 127.0.0.1\r\n",
+    "an empty name": () => "Host: \r\n",
+    "no Host at all": () => "",
+    "user information": (port) => `Host: a@127.0.0.1:${port}\r\n`,
+    "a path": (port) => `Host: 127.0.0.1:${port}/x\r\n`,
+    "a root dot": (port) => `Host: localhost.:${port}\r\n`,
+    "two Host headers, ours first": (port) => `Host: 127.0.0.1:${port}\r\nHost: evil.com\r\n`,
+    "two Host headers, ours last": (port) => `Host: evil.com\r\nHost: 127.0.0.1:${port}\r\n`,
+    "two Host headers that are the same": (port) => `Host: 127.0.0.1:${port}\r\nHost: 127.0.0.1:${port}\r\n`,
+  };
+  for (const [name, head] of Object.entries(hosts)) {
+    test(`is refused on every path: ${name}`, async () => {
+      for (const path of PATHS) expect([400, 403]).toContain(await statusOf(head, path));
+    });
+  }
+
+  test("is refused if its target names a host, whatever Host says", async () => {
+    const own = (port: number) => `Host: 127.0.0.1:${port}\r\n`;
+    for (const path of PATHS) {
+      expect([400, 403]).toContain(await statusOf(own, path, "GET", `http://evil.com${path}`));
+      expect([400, 403]).toContain(await statusOf(own, path, "GET", `http://127.0.0.1:${subject.port}${path}`));
+    }
+    expect([0, 400, 403]).toContain(await statusOf(own, "", "OPTIONS", "*"));
+    expect([0, 400, 403]).toContain(await statusOf(own, "", "CONNECT", `127.0.0.1:${subject.port}`));
+  });
+});
+
+describe("a request of a page of another origin", () => {
+  const origins: Readonly<Record<string, (port: number) => string>> = {
+    "null": () => "null",
+    "a name that begins like ours": (port) => `http://localhost:${port}.evil.com`,
+    "another port": () => "http://127.0.0.1:1",
+    "another scheme": (port) => `https://localhost:${port}`,
+    "a path behind": (port) => `http://localhost:${port}/`,
+    "another site": () => "https://evil.com",
+    "empty": () => "",
+  };
+  for (const [name, origin] of Object.entries(origins)) {
+    test(`is refused on every path: ${name}`, async () => {
+      const head = (port: number) => `Host: 127.0.0.1:${port}\r\nOrigin: ${origin(port)}\r\n`;
+      for (const path of PATHS) expect(await statusOf(head, path)).toBe(403);
+    });
+  }
+
+  test("gets no leave to read across origins", async () => {
+    const request =
+      `OPTIONS /v1/sessions HTTP/1.1\r\nHost: 127.0.0.1:${subject.port}\r\nOrigin: https://evil.com\r\nAccess-Control-Request-Method: POST\r\n\r\n`;
+    const { status, text } = await rawStatus(subject.port, request);
+    expect(status).toBe(403);
+    expect(text.toLowerCase()).not.toContain("access-control-allow");
+  });
+});
+
+test("a request under each of the server's own names is answered, with and without its own origin", async () => {
+  for (const name of ["127.0.0.1", "localhost", "[::1]", "LocalHost"]) {
+    expect(await statusOf((port) => `Host: ${name}:${port}\r\n`, "/healthz")).toBe(200);
+    expect(await statusOf((port) => `Host: ${name}:${port}\r\nOrigin: http://localhost:${port}\r\n`, "/v1/sessions")).toBe(200);
+  }
+});

@@ -1,0 +1,171 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { openAgent } from "../../lib/agent/agent.ts";
+import { createApp } from "../../lib/http/embed.ts";
+import { readOrCreateToken } from "../../lib/http/token.ts";
+import { startServer } from "../../lib/http/serve.ts";
+import { rawStatus, startTestServer, type TestServer } from "../fixtures/server.ts";
+import { createWorkspace } from "../fixtures/workspace.ts";
+
+let subject: TestServer | null = null;
+
+afterEach(async () => {
+  await subject?.close();
+  subject = null;
+});
+
+describe("the token file", () => {
+  test("is made with a strong token, for its owner alone, and used again", async () => {
+    subject = await startTestServer();
+    const { token_file } = subject.server;
+    expect(token_file).toBe(join(subject.workspace.home, "data/server.token"));
+    expect(statSync(token_file).mode & 0o777).toBe(0o600);
+    expect(subject.token.length).toBeGreaterThanOrEqual(43);
+    expect(readOrCreateToken(token_file)).toBe(subject.token);
+    expect(subject.server.login_url).not.toContain(subject.token);
+  });
+
+  test("is refused if others may read it, if it is a link, or if its token could be guessed", async () => {
+    const workspace = await createWorkspace();
+    try {
+      const file = (name: string, text: string, mode = 0o600) => {
+        const path = join(workspace.home, name);
+        writeFileSync(path, text);
+        chmodSync(path, mode);
+        return path;
+      };
+      const good = "a-token-of-a-good-length";
+      expect(readOrCreateToken(file("good", `${good}\n`))).toBe(good);
+      expect(readOrCreateToken(file("bare", good))).toBe(good);
+      symlinkSync(file("target", good), join(workspace.home, "link"));
+      mkdirSync(join(workspace.home, "folder"), { mode: 0o700 });
+      const bad = [
+        file("open", good, 0o644),
+        file("group", good, 0o640),
+        file("short", "short"),
+        file("empty", ""),
+        file("two", `${good}\n\n`),
+        "link",
+        "folder",
+      ];
+      for (const path of bad) {
+        const name = path.startsWith("/") ? path : join(workspace.home, path);
+        let message = "none";
+        try {
+          readOrCreateToken(name);
+        } catch (error) {
+          message = `${(error as Error).name}: ${(error as Error).message}`;
+        }
+        expect([path, message.split(" as ")[0]?.startsWith("ConfigError: Cannot use the token")]).toEqual([path, true]);
+        expect(message).not.toContain(good);
+      }
+    } finally {
+      await workspace.remove();
+    }
+  });
+});
+
+describe("where it listens", () => {
+  test("elsewhere than on loopback only with a token file that was named", async () => {
+    const workspace = await createWorkspace();
+    const env = { PATH: process.env["PATH"] ?? "", HOME: workspace.home, ORRERY_HOME: workspace.home };
+    const agent = openAgent({ workspace: workspace.path, model: await workspace.script(), env });
+    try {
+      const error = await startServer(agent, { host: "0.0.0.0", env }).then(() => null, (reason: Error) => reason);
+      expect([error?.name, error?.message]).toEqual(["UsageError", expect.stringContaining("--token-file")]);
+      const token_file = join(workspace.home, "own.token");
+      const server = await startServer(agent, { host: "0.0.0.0", env, token_file, allowed_hosts: ["orrery.test:80"] });
+      const port = Number(new URL(server.url).port);
+      const status = async (host: string) => (await rawStatus(port, `GET /healthz HTTP/1.1\r\nHost: ${host}\r\n\r\n`)).status;
+      // An address written as a number cannot be another's name; a name must have been named.
+      expect(await Promise.all(["10.1.2.3:9000", `127.0.0.1:${port}`, `localhost:${port}`, "orrery.test:80"].map(status))).toEqual([
+        200,
+        200,
+        200,
+        200,
+      ]);
+      expect(await Promise.all(["evil.com", `evil.com:${port}`, "10.1.2.3.nip.io", "orrery.test"].map(status))).toEqual([
+        403,
+        403,
+        403,
+        403,
+      ]);
+      await server.close(0);
+    } finally {
+      await agent.close();
+      await workspace.remove();
+    }
+  });
+
+  test("an address that is taken is named in the error", async () => {
+    subject = await startTestServer();
+    const error = await startServer(subject.agent, { port: subject.port, env: { ORRERY_HOME: subject.workspace.home } }).then(
+      () => null,
+      (reason: Error) => reason,
+    );
+    expect([error?.name, error?.message]).toEqual(["ConfigError", expect.stringContaining(`127.0.0.1:${subject.port}`)]);
+  });
+
+  test("is said as a URL without a slash at its end", async () => {
+    subject = await startTestServer();
+    expect(subject.server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+  });
+});
+
+test("the log and the journal hold nothing of the token, and the log nothing of what was said", async () => {
+  const lines: string[] = [];
+  subject = await startTestServer({
+    server: { log: { format: "json", write: (line) => void lines.push(line) } },
+    prepare: (workspace) => workspace.tool("hello", "echo canary-output"),
+    script: [{ text: "canary-reply", calls: [{ name: "hello", arguments: { canary_input: "canary-input" } }] }, { text: "done" }],
+  });
+  const session = await subject.open({ title: "canary-title" });
+  await subject.ask("POST", `/v1/sessions/${session}/prompts?wait=true&canary-query=1`, { text: "canary-prompt" });
+  await subject.ask("GET", "/canary-path");
+  await subject.ask("GET", "/v1/sessions", undefined, { authorization: "Bearer canary-wrong-token-000" });
+  const records = lines.map((line) => JSON.parse(line) as { message: string; route?: string; status?: number });
+  expect(records.filter(({ message }) => message === "Request").map(({ route, status }) => [route, status])).toEqual([
+    ["/v1/sessions", 201],
+    ["/v1/sessions/:id/prompts", 200],
+    ["other", 404],
+    ["/v1/sessions", 401],
+  ]);
+  expect(lines.join("")).not.toContain("canary");
+  expect(lines.join("")).not.toContain(subject.token);
+  const stored = ["journal.sqlite", "journal.sqlite-wal"].map((name) => join(dirname(subject?.server.token_file ?? ""), name)).filter(
+    existsSync,
+  ).map((path) => readFileSync(path, "latin1"));
+  expect(stored.join("")).toContain("canary-prompt");
+  expect(stored.join("")).not.toContain(subject.token);
+});
+
+describe("the app in another server", () => {
+  test("answers without one, with the token it was given, under names it was given", async () => {
+    subject = await startTestServer();
+    const app = await createApp(subject.agent, { token: "a-token-of-a-good-length", hosts: ["api.example"] });
+    const ask = (path: string, headers: Record<string, string> = {}, host = "api.example") =>
+      app.request(`http://${host}${path}`, { headers });
+    expect((await ask("/healthz")).status).toBe(200);
+    expect((await ask("/healthz", {}, "evil.example")).status).toBe(403);
+    expect((await ask("/v1/sessions")).status).toBe(401);
+    expect((await ask("/v1/sessions", { authorization: `Bearer ${app.token}` })).status).toBe(200);
+    await app.drain(0);
+    expect((await ask("/readyz")).status).toBe(503);
+  });
+
+  test("has a token of its own if it was given none, and answers loopback names on any port", async () => {
+    subject = await startTestServer();
+    const app = await createApp(subject.agent);
+    expect((await app.request("http://localhost:1234/v1/sessions", { headers: { authorization: `Bearer ${app.token}` } })).status).toBe(
+      200,
+    );
+    expect((await app.request("/healthz")).status).toBe(200);
+  });
+
+  test("refuses a token that could be guessed", async () => {
+    subject = await startTestServer();
+    expect(await createApp(subject.agent, { token: "secret" }).then(() => null, (error: Error) => error.name)).toBe("RangeError");
+  });
+});

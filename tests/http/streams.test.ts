@@ -1,0 +1,151 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import process from "node:process";
+import { openSqliteJournal } from "../../lib/journal/sqlite.ts";
+import type { SessionEvent } from "../../lib/session/event.ts";
+import { newOwner, newSession, notices, opened } from "../fixtures/journal/events.ts";
+import { type EventReader, startTestServer, type TestServer, type TestServerOptions } from "../fixtures/server.ts";
+
+let subject: TestServer;
+
+async function start(options: TestServerOptions = {}): Promise<string> {
+  subject = await startTestServer(options);
+  return await subject.open();
+}
+
+afterEach(() => subject.close());
+
+const call = (name: string, input: object = {}) => ({ name, arguments: input });
+const prompt = (session: string) => subject.ask("POST", `/v1/sessions/${session}/prompts?wait=true`, { text: "go" });
+
+async function eventually(holds: () => boolean, ms = 10_000): Promise<void> {
+  for (const end = performance.now() + ms; !holds();) {
+    if (performance.now() > end) throw new Error("It did not come to hold");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+async function endedHow(): Promise<string> {
+  return (await subject.ask("GET", "/metrics")).text.split("\n").filter((line) => line.startsWith("orrery_event_streams_ended_total{"))
+    .join("\n");
+}
+
+/** Megabytes of live output, and a turn that ends with it. */
+const FLOOD: TestServerOptions = {
+  prepare: (workspace) => workspace.tool("flood", "head -c 200000000 /dev/zero | tr '\\\\0' 'x'"),
+  script: [{ calls: [call("flood")] }, { text: "done" }],
+};
+
+describe("an event stream in a quiet session", () => {
+  test("is kept alive by comments, in both formats, and ends with nobody's turn", async () => {
+    const session = await start({
+      prepare: (workspace) => workspace.tool("quiet", "sleep 1.5"),
+      script: [{ calls: [call("quiet")] }, { text: "done" }],
+      server: { streams: { heartbeat_ms: 300 } },
+    });
+    const reader = await subject.follow(session, { headers: { "Accept-Encoding": "gzip, br" } });
+    const lines = await subject.follow(session, { headers: { Accept: "application/x-ndjson" } });
+    const turn = prompt(session);
+    await reader.until(({ value }) => value.type === "call_spawned");
+    const before = reader.comments;
+    await reader.until(({ value }) => value.type === "call_ended");
+    expect(reader.comments - before).toBeGreaterThanOrEqual(2);
+    expect(reader.head.toLowerCase()).not.toContain("content-encoding");
+    expect((await turn).body.reason).toBe("completed");
+    reader.cut();
+    lines.cut();
+  });
+
+  test("has its heartbeat within ten seconds by default", async () => {
+    const session = await start();
+    const reader = await subject.follow(session);
+    await reader.until(({ id }) => id === "1");
+    await eventually(() => reader.comments > 0);
+    reader.cut();
+  }, 15_000);
+});
+
+describe("a client that is gone", () => {
+  test("is noticed and freed, however it went", async () => {
+    const session = await start();
+    for (const leave of ["destroy", "end", "resetAndDestroy"] as const) {
+      const raw = await subject.raw();
+      raw.send(
+        `GET /v1/sessions/${session}/events HTTP/1.1\r\nHost: 127.0.0.1:${subject.port}\r\nAuthorization: Bearer ${subject.token}\r\nAccept: text/event-stream\r\n\r\n`,
+      );
+      await eventually(() => subject.server.desk.counts.readers === 1);
+      raw.socket[leave]();
+      await eventually(() => subject.server.desk.counts.readers === 0);
+    }
+    expect(await endedHow()).toContain('{how="left"} 3');
+  });
+});
+
+describe("a client that does not read", () => {
+  test("does not slow a turn that says a lot", async () => {
+    const session = await start({ ...FLOOD, script: [...FLOOD.script ?? [], ...FLOOD.script ?? []] });
+    const timed = async () => {
+      const started = performance.now();
+      expect((await prompt(session)).body.reason).toBe("completed");
+      return performance.now() - started;
+    };
+    const alone = await timed();
+    const stuck = await subject.follow(session);
+    stuck.pause();
+    // A bound against waiting for the reader, not a measurement: see the benchmark.
+    expect(await timed()).toBeLessThan(3 * alone + 2000);
+    stuck.cut();
+  }, 60_000);
+
+  test("is cut off, with little held for it, and gets everything when it comes back", async () => {
+    await start({ server: { streams: { stall_ms: 500 } } });
+    const session = await writeLog(1200, 50_000);
+    const memory = process.memoryUsage().rss;
+    const stuck = await subject.follow(session);
+    stuck.pause();
+    await eventually(() => subject.server.desk.counts.readers === 1);
+    await eventually(() => subject.server.desk.counts.readers === 0);
+    expect(process.memoryUsage().rss - memory).toBeLessThan(100 * 1024 * 1024);
+    expect(await endedHow()).toContain('{how="stalled"} 1');
+    stuck.resume();
+    await stuck.ended;
+    const seen = seqs(stuck);
+    const again = await subject.follow(session, { last: seen[seen.length - 1] ?? 0 });
+    await again.until(({ id }) => id === "1200");
+    expect([...seen, ...seqs(again)]).toEqual(Array.from({ length: 1200 }, (_each, index) => index + 1));
+    again.cut();
+  }, 60_000);
+
+  test("for a while at a time only is not cut off", async () => {
+    await start({ server: { streams: { stall_ms: 2000 } } });
+    const session = await writeLog(600, 50_000);
+    const slow = await subject.follow(session);
+    const timer = setInterval(() => {
+      slow.resume();
+      setTimeout(() => slow.pause(), 20);
+    }, 60);
+    await slow.until(({ id }) => id === "600");
+    clearInterval(timer);
+    expect(seqs(slow)).toEqual(Array.from({ length: 600 }, (_each, index) => index + 1));
+    slow.cut();
+  }, 60_000);
+});
+
+function seqs(reader: EventReader): readonly number[] {
+  return reader.messages.flatMap(({ id }) => id === null ? [] : [Number(id)]);
+}
+
+/** A session of so many events, each of so many characters, as another runtime left it. */
+async function writeLog(events: number, characters: number): Promise<string> {
+  const session = newSession();
+  const journal = openSqliteJournal({ path: join(subject.workspace.home, "data/journal.sqlite") });
+  const lease = await journal.acquire(session, newOwner());
+  await journal.append(lease, 0, [{ ...opened(session), workspace: subject.workspace.path } as SessionEvent]);
+  for (let last = 1; last < events;) {
+    const batch = notices(session, last, Math.min(100, events - last), "x".repeat(characters));
+    await journal.append(lease, last, batch);
+    last += batch.length;
+  }
+  await journal.close();
+  return session;
+}
