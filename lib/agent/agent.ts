@@ -20,6 +20,7 @@ import type { AgentOptions, NewSessionOptions } from "./options.ts";
 import type { PolicyOptions } from "./policy.ts";
 import type { CreatedTool, ScaffoldRequest } from "./scaffold.ts";
 import type { Session, TurnOptions } from "./session.ts";
+import { openServers, type Servers } from "./servers.ts";
 import { checkExists, createSession, openSession, readLog, type SessionGround, type SessionNeeds } from "./sessions.ts";
 import type { ToolCall, ToolRequest } from "./tool-call.ts";
 import type { ValidatedFile } from "./validation.ts";
@@ -92,6 +93,7 @@ class Runtime implements Agent {
   readonly #paths: Paths;
   readonly #workshops = new Map<string, Promise<Workshop>>();
   readonly #sessions = new Set<Session>();
+  readonly #servers = new Map<string, Promise<Servers | null>>();
   #ground: SessionGround | null = null;
 
   constructor(options: AgentOptions, env: NonNullable<AgentOptions["env"]>, paths: Paths, workspace: string) {
@@ -148,7 +150,7 @@ class Runtime implements Agent {
 
   async create(options: NewSessionOptions = {}): Promise<Session> {
     const workspace = options.workspace === undefined ? this.workspace : findWorkspace(options.workspace, "/", null);
-    const workshop = await this.#workshop(workspace);
+    const workshop = await this.#equipped(workspace);
     const inert = this.#tellInert(workshop);
     const { plain } = workshop.policy.configuration;
     const { model, base_url } = await this.#chooseModel(workshop, options.model);
@@ -200,6 +202,8 @@ class Runtime implements Agent {
     const ground = this.#ground;
     if (ground === null) return;
     await Promise.allSettled([...this.#sessions].map((session) => session.close()));
+    const servers = await Promise.all(this.#servers.values());
+    await Promise.all(servers.map((each) => each?.close()));
     await ground.supervisor.close();
     await ground.journal.close();
   }
@@ -228,7 +232,7 @@ class Runtime implements Agent {
     const name = model ?? header.model;
     const [opened, workshop] = await Promise.all([
       this.#model(name, baseUrl ?? (name === header.model ? header.base_url : undefined)),
-      this.#workshop(workspace),
+      this.#equipped(workspace),
     ]);
     this.#tellInert(workshop);
     return {
@@ -251,6 +255,15 @@ class Runtime implements Agent {
 
   #model(name: string, baseUrl: string | undefined): Promise<Model> {
     return createModel({ name, env: this.#env, ...(baseUrl === undefined ? {} : { baseUrl }) });
+  }
+
+  /** With the tools of its MCP servers, which are started for the first session and stay for the others. */
+  async #equipped(workspace: string): Promise<Workshop> {
+    const workshop = await this.#workshop(workspace);
+    const opened = this.#servers.get(workspace) ?? openServers(workshop, this.#paths, this.#open().supervisor);
+    this.#servers.set(workspace, opened);
+    const servers = await opened;
+    return servers === null ? workshop : { ...workshop, toolbox: servers.toolbox(), notices: [...workshop.notices, ...servers.notices] };
   }
 
   #workshop(workspace: string): Promise<Workshop> {

@@ -27,3 +27,8 @@ export function newSpeculationId(): string {
 export function newHookId(): string {
   return `hook_${uuidv7()}`;
 }
+
+/** Names the process of an MCP server for the supervisor. */
+export function newServerId(): string {
+  return `mcp_${uuidv7()}`;
+}

@@ -87,7 +87,7 @@ export async function startCall(call: CallState, { ports, signals, speculator }:
   const end = toEnd(call.call, run, readRun(tool, run, input), plan, ports);
   ports.recorder.mustRecord(early === null ? end : { ...end, speculation: early.speculation });
   const { text, is_error } = end.result;
-  recordNotices(await ports.hooks.afterCall({ name: tool.name, input, read_only: tool.read_only }, { text, is_error }, signals.now), ports);
+  recordNotices(await ports.hooks.afterCall({ name: tool.rule_name ?? tool.name, input, read_only: tool.read_only }, { text, is_error }, signals.now), ports);
 }
 
 function recordNotices(notices: readonly HookNotice[], { recorder }: TurnPorts): void {

@@ -11,7 +11,7 @@ import type { LoadContext, LoadedTools, ToolFolder } from "../tools/nanocoder/lo
 import { personalDirectory } from "../tools/nanocoder/windows.ts";
 import { loadManifests, type LoadTrust, type ManifestFolder } from "../tools/stella/load.ts";
 import type { Tool } from "../tools/tool.ts";
-import { createToolbox, type Toolbox } from "../tools/toolbox.ts";
+import { type Candidate, createToolbox, type Toolbox } from "../tools/toolbox.ts";
 import type { AgentNotice } from "./options.ts";
 import { openPolicy, type Policy, type PolicyOptions } from "./policy.ts";
 
@@ -19,6 +19,8 @@ export interface Workshop {
   readonly workspace: string;
   readonly policy: Policy;
   readonly toolbox: Toolbox;
+  /** The toolbox with more in it. */
+  assemble(more: readonly Candidate[]): Toolbox;
   readonly notices: readonly AgentNotice[];
 }
 
@@ -32,12 +34,14 @@ export async function openWorkshop(options: PolicyOptions): Promise<Workshop> {
     loadMarkdown(options, { workspace, withheld: policy.inherited.withheld, trust }),
   ]);
   const builtins = builtinTools().map((tool) => ({ kind: "tool", tool, family: "other" }) as const);
-  const toolbox = createToolbox([...manifests.candidates, ...markdown.candidates, ...builtins], {
-    notices: [...manifests.notices, ...markdown.notices],
-    switchedOff: (tool) => policy.switches.offReason({ name: tool.name, group: groupOf(tool) }),
-  });
+  const assemble = (more: readonly Candidate[]) =>
+    createToolbox([...manifests.candidates, ...markdown.candidates, ...more, ...builtins], {
+      notices: [...manifests.notices, ...markdown.notices],
+      switchedOff: (tool) => policy.switches.offReason({ name: tool.rule_name ?? tool.name, group: groupOf(tool) }),
+    });
+  const toolbox = assemble([]);
   const notices = [...policy.notices, ...inertNotices(policy, toolbox), ...toolNotices(toolbox), ...ruleNotices(policy, toolbox)];
-  return { workspace, policy, toolbox, notices };
+  return { workspace, policy, toolbox, assemble, notices };
 }
 
 function toLoadTrust({ verdict, allowsFile }: WorkspaceTrust): LoadTrust {

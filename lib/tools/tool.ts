@@ -21,6 +21,8 @@ export interface Tool {
   readonly read_only: boolean;
   readonly speculation_safe: boolean;
   readonly approval: Approval;
+  /** The name that switches, hooks and grants are written for, where it is not the one that a model knows. */
+  readonly rule_name?: string;
   /** Every way in which the input does not fit; empty if it fits. Bounded in time whatever the schema says. */
   check(input: JsonInput): readonly Violation[];
   /** The input as it will run, made once it fits and before anybody is asked: defaults are in, what is not declared is out. */
@@ -91,8 +93,8 @@ export interface RemotePlan {
   readonly kind: "remote";
   /** Who carries it out, for the log: `mcp:NAME`, `child`. */
   readonly worker: string;
-  /** Never rejects: every ending is a `Run`. `now` ends it as `cancelled`; `stop` asks it to end at a safe point. */
-  call(now: AbortSignal, stop: AbortSignal): Promise<Run>;
+  /** Never rejects: every ending is a `Run`. `now` ends it as `cancelled`; `stop` asks it to end at a safe point, where it can. */
+  call(now: AbortSignal, stop?: AbortSignal): Promise<Run>;
 }
 
 export interface ReadResult {

@@ -54,7 +54,7 @@ function planChild(name: string, definition: ChildDefinition, brief: ChildBrief,
   return {
     kind: "remote",
     worker: "child",
-    call: async (now, stop) => {
+    call: async (now, stop = now) => {
       const { run, session } = await children.run(brief, now, stop);
       if (run.reply === undefined || session === null) return run;
       const changes = definition.conclude?.(input.value, context, session) ?? [];

@@ -6,34 +6,18 @@
  * F2  One name has one owner: the workspace before the user; in one scope Orrery's own file, then Stella's, then
  *     `.mcp.json`. What cannot run (broken, not trusted) takes no name; what is switched off by its file does.
  */
-import { join } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import type { Diagnostic, Position } from "../diagnostic.ts";
 import { describeDiagnostic } from "../diagnostic.ts";
 import { Report } from "../stella/report.ts";
 import { createLocator } from "../stella/positions.ts";
+import type { McpFile } from "./files.ts";
 import { type EntryFormat, JSON_FORMAT, kindOf, readServerEntry, type Say, type ServerEntry, TOML_FORMAT } from "./server-entry.ts";
 
 export interface McpServer extends ServerEntry {
   readonly scope: "workspace" | "user";
   /** Of the file that names it. */
   readonly path: string;
-}
-
-export interface McpFile {
-  readonly path: string;
-  readonly scope: "workspace" | "user";
-  readonly format: "toml" | "json";
-}
-
-/** The files that may name servers, in order of precedence. `config`: the user's folder of Orrery. */
-export function mcpFiles(workspace: string, config: string): readonly McpFile[] {
-  return [
-    { path: join(workspace, ".orrery/mcp.toml"), scope: "workspace", format: "toml" },
-    { path: join(workspace, ".stella/mcp.toml"), scope: "workspace", format: "toml" },
-    { path: join(workspace, ".mcp.json"), scope: "workspace", format: "json" },
-    { path: join(config, "mcp.toml"), scope: "user", format: "toml" },
-  ];
 }
 
 export interface ParsedMcpFile {

@@ -4,18 +4,9 @@ import type { Offer } from "./listing.ts";
 import type { Origin } from "../../session/event.ts";
 import type { JsonInput } from "../../session/json.ts";
 import { NOTHING_CAPTURED, type Run } from "../../session/launch.ts";
-import type { ReadResult, Tool } from "../tool.ts";
+import type { ReadResult, RemotePlan, Tool } from "../tool.ts";
 import { aliasOf, ruleNameOf } from "./names.ts";
 import { renderResult } from "./render.ts";
-
-/** A plan whose call goes to something that already runs. The caller records the intent before, and one end after. */
-export interface RemotePlan {
-  readonly kind: "remote";
-  /** Who carries it out, for the log: `mcp:NAME`. */
-  readonly worker: string;
-  /** Never rejects: every ending is a `Run`. Aborting ends it as `cancelled`. */
-  call(signal: AbortSignal): Promise<Run>;
-}
 
 export interface McpTool extends Omit<Tool, "plan"> {
   /** The name that switches, hooks and grants are written for. */

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { parseLocated } from "../../../lib/config/located-json.ts";
 import { describeDiagnostic } from "../../../lib/tools/diagnostic.ts";
-import { type McpFile, mcpFiles, mergeServers, parseMcpFile } from "../../../lib/tools/mcp/config.ts";
+import { mergeServers, parseMcpFile } from "../../../lib/tools/mcp/config.ts";
+import { type McpFile, mcpFiles } from "../../../lib/tools/mcp/files.ts";
 
 const [orrery, stella, json, user] = mcpFiles("/w", "/home/u/.config/orrery") as [McpFile, McpFile, McpFile, McpFile];
 const read = (text: string, file: McpFile = orrery) => parseMcpFile(file, text, parseLocated);
