@@ -27,21 +27,33 @@ function toObject(id: string, state: SessionState): object {
     opened_at: header?.opened_at ?? null,
     turns: state.counts.turns,
     usage: state.usage,
+    speculation: { saved_ms: state.speculation.saved_ms, wasted: state.speculation.wasted },
     messages: transcript(state),
   };
 }
 
-function writeTranscript(out: Out, id: string, { header }: SessionState, rows: readonly LogRow[]): void {
+function writeTranscript(out: Out, id: string, { header, speculation }: SessionState, rows: readonly LogRow[]): void {
   const { dim } = out.colors;
   const facts = header === null ? [] : [header.model, header.mode, header.workspace, header.opened_at];
   out.write(`${dim([id, ...facts].map((fact) => oneLine(fact, 200)).join(" · "))}\n`);
   const narrate = createNarrator(out);
+  const early = new Map<string, string>();
   for (const row of rows) {
     if (row.kind === "damaged" || !isKnown(row.event)) continue;
-    for (const line of [wordsOf(row.event, out), narrate(row.event)]) {
+    if (row.event.type === "speculation_started") early.set(row.event.speculation, row.event.name);
+    for (const line of [wordsOf(row.event, out), narrate(row.event), discardOf(row.event, early, out)]) {
       if (line !== null && line !== "") out.write(`${line}\n`);
     }
   }
+  const { saved_ms, wasted } = speculation;
+  if (early.size > 0) {
+    out.write(`${dim(`early runs saved ${(saved_ms / 1000).toFixed(1)} s, ${wasted} of ${early.size} were thrown away`)}\n`);
+  }
+}
+
+function discardOf(event: SessionEvent, early: ReadonlyMap<string, string>, { colors }: Out): string | null {
+  if (event.type !== "speculation_discarded") return null;
+  return colors.dim(`  ${oneLine(early.get(event.speculation) ?? "?", 64)} ran early and was thrown away: ${event.reason}`);
 }
 
 /** What was said, by either side; and how a turn ended, if not well. */

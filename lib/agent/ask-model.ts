@@ -55,7 +55,7 @@ async function readReply(
         break;
       case "call_announced":
         speculator.announce(event.name);
-        ports.feed.tell({ type: "status", session: ports.session, status: "call_announced", text: event.name });
+        ports.feed.tell({ type: "status", ...where, status: "call_announced", text: event.name });
         break;
       case "call_ready":
         speculator.offer(event.name, event.arguments);
@@ -67,9 +67,12 @@ async function readReply(
   throw new ModelError("transport", "The model's stream ended before the reply was finished");
 }
 
+/** Watchers are told that what they saw of this attempt does not count; then the log says why. */
 function failAttempt({ ports, notes }: Turn, effect: AskModel, error: ModelError, progress: { firstByteSeen: boolean }): void {
   const delay = mayShorten(error, ports.recorder.state) ? 0 : retryDelay(error, effect.attempt, Math.random(), progress);
   if (delay === null) notes.error = { kind: error.kind, message: error.message };
+  const { step, attempt } = effect;
+  ports.feed.tell({ type: "status", session: ports.session, step, attempt, status: "superseded" });
   ports.recorder.mustRecord({
     type: "fail_attempt",
     at: now(),

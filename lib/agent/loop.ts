@@ -18,14 +18,14 @@ export async function runTurn(ports: TurnPorts, signals: TurnSignals, notes: Tur
   const flight = new Flight();
   const failed = new AbortController();
   const ending = AbortSignal.any([signals.now, failed.signal]);
-  const speculator = new Speculator(ports, AbortSignal.any([signals.stop, ending]));
+  const speculator = new Speculator(ports, { stop: signals.stop, now: ending });
   const turn: Turn = { ports, notes, speculator, signals: { stop: signals.stop, now: ending } };
   try {
     for (;;) {
       const stopping = signals.stop.aborted || signals.now.aborted;
-      if (!stopping) startAll(next(ports.recorder.state, ports.limits), flight, turn);
-      if (flight.size === 0) break;
-      await Promise.race([flight.anyDone(), ports.recorder.broken]);
+      const held = !stopping && startAll(next(ports.recorder.state, ports.limits), flight, turn);
+      if (flight.size === 0 && !held) break;
+      await Promise.race([flight.anyDone(), ports.recorder.broken, ...(held ? [speculator.nextEnd] : [])]);
     }
     await speculator.close("cancelled");
     if (ports.recorder.state.turn.kind === "running") stopTurn(ports, signals);
@@ -38,15 +38,24 @@ export async function runTurn(ports: TurnPorts, signals: TurnSignals, notes: Tur
   }
 }
 
-/** A step does not end before everything that belongs to it has: a hook may still be told of its last call. */
-function startAll(effects: readonly Effect[], flight: Flight, turn: Turn): void {
+/**
+ * Starts what may start; true if a call is held back until an early run ends. A step does not end before everything that
+ * belongs to it has: a hook may still be told of its last call.
+ */
+function startAll(effects: readonly Effect[], flight: Flight, turn: Turn): boolean {
+  const { limits } = turn.ports;
+  let held = false;
   for (const effect of effects) {
     const ends = effect.kind === "begin_step" || effect.kind === "interject" || effect.kind === "end_turn";
-    if (!ends || flight.size === 0) start(effect, flight, turn);
+    const starts = effect.kind === "start_call" && !turn.speculator.has(effect.call.call) && !flight.has(effect.call.call);
+    if (starts && flight.starts + turn.speculator.running >= limits.parallel_reads) held = true;
+    else if (!ends || flight.size === 0) start(effect, flight, turn, starts);
   }
+  return held;
 }
 
-function start(effect: Effect, flight: Flight, turn: Turn): void {
+/** `starts`: it begins a process of its own, which counts against those that may run together. */
+function start(effect: Effect, flight: Flight, turn: Turn, starts: boolean): void {
   switch (effect.kind) {
     case "begin_step":
     case "interject":
@@ -59,7 +68,7 @@ function start(effect: Effect, flight: Flight, turn: Turn): void {
     case "ask_person":
       return flight.launch(effect.call.call, () => answerCall(effect.call, turn));
     case "start_call":
-      return flight.launch(effect.call.call, () => startCall(effect.call, turn));
+      return flight.launch(effect.call.call, () => startCall(effect.call, turn), starts);
     case "await_call":
       return flight.launch(effect.call.call, () => settleLostCall(effect.call, turn));
   }
@@ -100,14 +109,31 @@ function stopTurn(ports: TurnPorts, signals: TurnSignals): void {
 /** Effects under way, by key. */
 class Flight {
   readonly #under = new Map<string, Promise<void>>();
+  readonly #starts = new Set<string>();
 
   get size(): number {
     return this.#under.size;
   }
 
-  launch(key: string, perform: () => Promise<void>): void {
+  has(key: string): boolean {
+    return this.#under.has(key);
+  }
+
+  /** Calls under way that run for themselves, not by an early run. */
+  get starts(): number {
+    return this.#starts.size;
+  }
+
+  launch(key: string, perform: () => Promise<void>, starts = false): void {
     if (this.#under.has(key)) return;
-    this.#under.set(key, perform().finally(() => this.#under.delete(key)));
+    if (starts) this.#starts.add(key);
+    this.#under.set(
+      key,
+      perform().finally(() => {
+        this.#under.delete(key);
+        this.#starts.delete(key);
+      }),
+    );
   }
 
   anyDone(): Promise<void> {

@@ -74,7 +74,9 @@ export async function startCall(call: CallState, { ports, signals, speculator }:
   const plan = tool.plan(input, ports.planContext(call.call));
   if (plan.kind === "unable") return endUnstarted(call, ports, plan.problem);
   const program_digest = plan.kind === "launch" ? await programDigest(plan.program) : null;
-  const early = await speculator.claim(call.call, input);
+  const early = await speculator.claim(call.call, input, program_digest);
+  // Nothing new begins once the turn is to stop: the call is settled with it.
+  if (early === null && (signals.stop.aborted || signals.now.aborted)) return;
   const { durable } = ports.recorder.mustRecord({
     type: "start_call",
     at: now(),
@@ -87,7 +89,10 @@ export async function startCall(call: CallState, { ports, signals, speculator }:
   const end = toEnd(call.call, run, readRun(tool, run, input), plan, ports);
   ports.recorder.mustRecord(early === null ? end : { ...end, speculation: early.speculation });
   const { text, is_error } = end.result;
-  recordNotices(await ports.hooks.afterCall({ name: tool.rule_name ?? tool.name, input, read_only: tool.read_only }, { text, is_error }, signals.now), ports);
+  recordNotices(
+    await ports.hooks.afterCall({ name: tool.rule_name ?? tool.name, input, read_only: tool.read_only }, { text, is_error }, signals.now),
+    ports,
+  );
 }
 
 function recordNotices(notices: readonly HookNotice[], { recorder }: TurnPorts): void {

@@ -98,8 +98,9 @@ export class Session {
   async resume(options: TurnOptions): Promise<TurnResult | null> {
     if (this.#running) throw new SessionRefusal("busy", `Cannot resume session "${this.id}" as a turn is running`);
     if (this.state().turn.kind === "idle") return null;
+    const before = this.state();
     this.#recorder.mustRecord({ type: "resume", at: now() });
-    return await this.#run(options);
+    return await this.#run(options, before);
   }
 
   /** Releases the session; an open turn stays open in the log. */
@@ -119,8 +120,8 @@ export class Session {
     return this.#ports.feed;
   }
 
-  async #run(options: TurnOptions): Promise<TurnResult> {
-    const before = this.state();
+  /** `before`: the state that the result is told against. */
+  async #run(options: TurnOptions, before = this.state()): Promise<TurnResult> {
     const notes: TurnNotes = { unanswered: false, error: null, consultations: 0 };
     const clock = wallClock(options.timeout_ms ?? this.#ports.timeout_ms);
     const stops = options.stop === undefined ? [] : [options.stop];

@@ -277,13 +277,14 @@ function projections(recorder: Recorder): PlanState {
 
 /** The owner before us died: what it had running must be gone before the session goes on. */
 async function endLeftovers(ground: SessionGround, state: SessionState): Promise<void> {
-  if (state.turn.kind !== "running" || state.turn.phase.kind !== "calling") return;
-  const processes = state.turn.phase.calls.flatMap((call) =>
-    call.status.kind === "running"
-      ? [{ call: call.call, ...(call.status.process === undefined ? {} : { process: call.status.process }) }]
-      : []
-  );
-  if (processes.length > 0) await ground.supervisor.endLeftovers(processes);
+  const calls = state.turn.kind === "running" && state.turn.phase.kind === "calling" ? state.turn.phase.calls : [];
+  const running = calls.flatMap(({ call, status }) => status.kind === "running" ? [{ call, ...processOf(status) }] : []);
+  const early = state.speculation.open.map((open) => ({ call: open.speculation, ...processOf(open) }));
+  if (running.length + early.length > 0) await ground.supervisor.endLeftovers([...running, ...early]);
+}
+
+function processOf<P>({ process }: { readonly process?: P }): { readonly process?: P } {
+  return process === undefined ? {} : { process };
 }
 
 function sameTools(left: readonly OfferedTool[], right: readonly OfferedTool[]): boolean {

@@ -7,7 +7,7 @@
  * E3  From the first announced call that is not read-only on, nothing more starts in that attempt.
  * E4  Every run ends as adopted by one call or as discarded with its reason.
  */
-import { stat } from "node:fs/promises";
+import { realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { authorize } from "../gate/authorize.ts";
 import type { EventBody, RequestedCall } from "../session/event.ts";
@@ -16,15 +16,20 @@ import type { JsonInput } from "../session/json.ts";
 import type { Run } from "../session/launch.ts";
 import type { Tool } from "../tools/tool.ts";
 import { newSpeculationId, now } from "./ids.ts";
+import { programDigest } from "./program.ts";
 import { readRun } from "./read-run.ts";
-import type { TurnPorts } from "./turn.ts";
+import type { TurnPorts, TurnSignals } from "./turn.ts";
 
 const AT_ONCE = 8;
 type DiscardReason = EventBody<"speculation_discarded">["reason"];
 
 interface EarlyRun {
   readonly key: string;
+  /** The key without the count. */
+  readonly identity: string;
   readonly speculation: string;
+  /** Of the program that was run, as it was then. */
+  readonly program_digest: Promise<string | null>;
   readonly tool: Tool;
   readonly input: JsonInput;
   readonly stop: AbortController;
@@ -40,19 +45,31 @@ interface Wanted {
 /** The early runs of one step. */
 export class Speculator {
   readonly #ports: TurnPorts;
-  readonly #signal: AbortSignal;
+  readonly #signals: TurnSignals;
   readonly #runs = new Map<string, EarlyRun>();
   readonly #queue: Wanted[] = [];
   readonly #claims = new Map<string, EarlyRun>();
   readonly #settling = new Set<Promise<void>>();
   #seen = new Occurrences();
   #running = 0;
+  #nextEnd = Promise.withResolvers<void>();
   #fenced = false;
   #open = false;
 
-  constructor(ports: TurnPorts, signal: AbortSignal) {
+  constructor(ports: TurnPorts, signals: TurnSignals) {
     this.#ports = ports;
-    this.#signal = signal;
+    this.#signals = signals;
+    // What a committed call waits for is let finish, like a call; the rest has nobody left to want it.
+    signals.stop.addEventListener("abort", () => this.#abandon(), { once: true });
+  }
+
+  /** Early runs under way, and a promise of the next end of one: they count against the calls that may run together. */
+  get running(): number {
+    return this.#running;
+  }
+
+  get nextEnd(): Promise<void> {
+    return this.#nextEnd.promise;
   }
 
   /** A new attempt at the step's reply. */
@@ -70,7 +87,7 @@ export class Speculator {
 
   /** A call's arguments are complete. */
   offer(name: string, text: string): void {
-    if (!this.#open || this.#fenced || this.#signal.aborted) return;
+    if (!this.#open || this.#fenced || this.#signals.stop.aborted || this.#signals.now.aborted) return;
     const tool = this.#ports.tools.find(name);
     const parsed = parseArguments(text);
     if (tool === undefined || parsed.kind !== "input") return;
@@ -93,10 +110,12 @@ export class Speculator {
     this.endAttempt();
     const seen = new Occurrences();
     const asked = new Set<string>();
+    const inputs = new Set<string>();
     let fenced = false;
     for (const call of calls) {
       asked.add(call.name);
       const parsed = parseArguments(call.arguments);
+      if (parsed.kind === "input") inputs.add(identityOf(call.name, parsed.input));
       const run = parsed.kind === "input" ? this.#runs.get(seen.key(call.name, parsed.input)) : undefined;
       fenced ||= this.#ports.tools.find(call.name)?.read_only !== true;
       if (run === undefined) continue;
@@ -104,19 +123,39 @@ export class Speculator {
       if (fenced) this.#discard(run, "fenced");
       else this.#claims.set(call.call, run);
     }
-    this.#discardAll((run) => asked.has(run.tool.name) ? "input_changed" : "not_asked");
+    // Asked for less often than it was begun is not asked for with something else.
+    this.#discardAll((run) => asked.has(run.tool.name) && !inputs.has(run.identity) ? "input_changed" : "not_asked");
   }
 
-  /** The early run that this call adopts, finished and good; null if the call must run itself. */
-  async claim(call: string, input: JsonInput): Promise<{ readonly run: Run; readonly speculation: string } | null> {
+  /** Whether an early run waits for this call. */
+  has(call: string): boolean {
+    return this.#claims.has(call);
+  }
+
+  /**
+   * The early run that this call adopts; null if the call must run itself. One that was ended together with the turn is
+   * adopted as it ended: the call would have ended so too.
+   */
+  async claim(
+    call: string,
+    input: JsonInput,
+    program_digest: string | null,
+  ): Promise<{ readonly run: Run; readonly speculation: string } | null> {
     const early = this.#claims.get(call);
     if (early === undefined) return null;
-    this.#claims.delete(call);
     const run = await early.finished;
-    const reason = input.text !== early.input.text ? "input_changed" : await whyUnfit(early, run, this.#ports.planContext(null).workspace);
+    this.#claims.delete(call);
+    const reason = await this.#whyUnfit(early, run, input, program_digest);
     if (reason === null) return { run, speculation: early.speculation };
     this.#record(early, reason);
     return null;
+  }
+
+  async #whyUnfit(early: EarlyRun, run: Run, input: JsonInput, program_digest: string | null): Promise<DiscardReason | null> {
+    if (input.text !== early.input.text) return "input_changed";
+    if (run.outcome.kind === "cancelled" && this.#signals.now.aborted) return null;
+    if (await early.program_digest !== program_digest) return "stale";
+    return await whyUnfit(early, run, this.#ports.planContext(null).workspace);
   }
 
   /** Ends what nobody has adopted. */
@@ -157,7 +196,7 @@ export class Speculator {
         session,
         call: speculation,
         launch: plan.launch,
-        signal: AbortSignal.any([stop.signal, this.#signal]),
+        signal: AbortSignal.any([stop.signal, this.#signals.now]),
         onSpawned: (identity) => void recorder.record({ type: "record_speculation_spawn", at: now(), speculation, ...identity }),
       })
     ).then((run) => {
@@ -171,11 +210,19 @@ export class Speculator {
       return run;
     }).finally(() => {
       this.#running--;
+      this.#nextEnd.resolve();
+      this.#nextEnd = Promise.withResolvers<void>();
       this.#startQueued();
     });
     // A failed append ends the turn through the recorder.
     finished.catch(() => undefined);
-    this.#runs.set(key, { key, speculation, tool, input, stop, finished });
+    const identity = identityOf(tool.name, input);
+    this.#runs.set(key, { key, identity, speculation, tool, input, stop, finished, program_digest: programDigest(plan.program) });
+  }
+
+  #abandon(): void {
+    this.endAttempt();
+    this.#discardAll(() => "cancelled");
   }
 
   #discardAll(reason: (run: EarlyRun) => DiscardReason): void {
@@ -195,12 +242,16 @@ export class Speculator {
   }
 }
 
+function identityOf(name: string, input: JsonInput): string {
+  return JSON.stringify([name, input.text]);
+}
+
 /** Counts equal calls, so that the n-th of them has a name of its own. */
 class Occurrences {
   readonly #counts = new Map<string, number>();
 
   key(name: string, input: JsonInput): string {
-    const base = JSON.stringify([name, input.text]);
+    const base = identityOf(name, input);
     const count = (this.#counts.get(base) ?? 0) + 1;
     this.#counts.set(base, count);
     return `${count}:${base}`;
@@ -229,7 +280,10 @@ interface FileIdentity {
 async function isStale(data: unknown, workspace: string): Promise<boolean> {
   const files = (Array.isArray(data) ? data : [data]).filter(isFileIdentity);
   const changed = await Promise.all(files.map(async ({ path, via = path, size, mtime_ms, inode }) => {
-    const present = await stat(resolve(workspace, via)).catch(() => null);
+    // Through a link to where the file was moved, identity alone would still fit.
+    const real = await realpath(resolve(workspace, via)).catch(() => null);
+    if (real !== resolve(workspace, path)) return true;
+    const present = await stat(real).catch(() => null);
     return present === null || present.size !== size || present.mtimeMs !== mtime_ms || present.ino !== inode;
   }));
   return changed.includes(true);

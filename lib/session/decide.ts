@@ -10,7 +10,7 @@ import type { Command, Decision, Refusal } from "./command.ts";
 import { EVENT_VERSION, type EventBody, type EventType, type SessionEvent } from "./event.ts";
 import { canonicalValue, type JsonInput } from "./json.ts";
 import type { CallResult, Outcome } from "./outcome.ts";
-import type { CallState, SessionState, TurnState } from "./state.ts";
+import type { CallState, OpenSpeculation, SessionState, TurnState } from "./state.ts";
 
 type Body = { [T in EventType]: { readonly type: T } & EventBody<T> }[EventType];
 type Running = Extract<TurnState, { kind: "running" }>;
@@ -179,6 +179,13 @@ function onSpeculation(state: SessionState, command: SpeculationCommand): readon
   }
 }
 
+/** An early run of a runtime that died: how it went is not known, and nobody will adopt it. */
+function endOpen({ speculation, started_at, ended_at }: OpenSpeculation, at: string): readonly Body[] {
+  if (ended_at !== null) return [];
+  const duration_ms = Math.max(0, Date.parse(at) - Date.parse(started_at));
+  return [{ type: "speculation_ended", speculation, outcome: { kind: "unknown", cause: "runtime_died" }, duration_ms }];
+}
+
 function discardOpen(state: SessionState, reason: EventBody<"speculation_discarded">["reason"]): readonly Body[] {
   return state.speculation.open.map(({ speculation }) => ({ type: "speculation_discarded", speculation, reason }));
 }
@@ -238,6 +245,7 @@ function resume(state: SessionState, at: string): readonly Body[] | Refusal {
   return [
     { type: "session_resumed", calls: started.map((call) => call.call) },
     ...started.map((call) => unknownEnd(call, at)),
+    ...state.speculation.open.flatMap((each) => endOpen(each, at)),
     ...discardOpen(state, "cancelled"),
     ...interrupted,
   ];

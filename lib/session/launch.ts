@@ -121,7 +121,7 @@ export interface Conversation {
 }
 
 export interface ConversationRequest {
-  /** Names it in the lineage, like a call. */
+  /** Names it in the lineage, like a call: nothing else that lives has this name. */
   readonly call: string;
   readonly launch: Pick<ProcessLaunch, "argv" | "cwd" | "env">;
   readonly line_bytes: number;

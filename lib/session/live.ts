@@ -12,7 +12,13 @@ export type LiveEvent =
   | {
     readonly type: "status";
     readonly session: string;
+    /**
+     * `call_announced`: the model has begun to write a call of the tool `text`. `superseded`: the attempt has failed, and
+     * what was told of it does not count. Others come from tools.
+     */
     readonly status: string;
+    readonly step?: number;
+    readonly attempt?: number;
     readonly text?: string;
     /** The call during which a tool said it, and the whole of what it sent. */
     readonly call?: string;

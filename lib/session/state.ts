@@ -44,10 +44,18 @@ export interface SessionState {
 /** Early runs of the open step, and what they were worth so far. */
 export interface SpeculationState {
   readonly open: readonly OpenSpeculation[];
+  /** Times that adopted runs of the open step passed before its reply was complete, apart from each other. */
+  readonly adopted: readonly Interval[];
   /** Wall time of adopted runs that passed before their reply was complete. */
   readonly saved_ms: number;
   /** Runs whose results nobody used. */
   readonly wasted: number;
+}
+
+/** Milliseconds of the clock of the log. */
+export interface Interval {
+  readonly from: number;
+  readonly to: number;
 }
 
 export interface OpenSpeculation {
@@ -57,6 +65,7 @@ export interface OpenSpeculation {
   readonly ended_at: string | null;
   /** When the reply was committed, if it was. */
   readonly committed_at: string | null;
+  readonly process?: { readonly pid: number; readonly pgid: number; readonly start_time: string };
 }
 
 export interface SessionHeader {
@@ -156,7 +165,7 @@ export const initialState: SessionState = {
   scratch: {},
   usage: { input_tokens: 0, output_tokens: 0 },
   counts: { turns: 0, steps: 0, calls: 0 },
-  speculation: { open: [], saved_ms: 0, wasted: 0 },
+  speculation: { open: [], adopted: [], saved_ms: 0, wasted: 0 },
   shortening: 0,
 };
 
@@ -222,11 +231,11 @@ function apply(state: SessionState, event: SessionEvent): SessionState {
     case "turn_ended":
       return endTurn(state, event);
     case "speculation_started":
+    case "speculation_spawned":
     case "speculation_ended":
     case "speculation_discarded":
       return { ...state, speculation: changeSpeculation(state.speculation, event) };
     case "approval_answered":
-    case "speculation_spawned":
     case "notice":
     case "session_resumed":
     case "session_forked":
@@ -278,6 +287,7 @@ function startStep(state: SessionState, event: EventOf<"step_started">): Session
   return {
     ...closed,
     turn: { kind: "running", turn: event.turn, step: event.step, phase: { kind: "asking", attempt: 0, status: { kind: "none" } } },
+    speculation: { ...closed.speculation, adopted: [] },
     counts: { ...closed.counts, steps: closed.counts.steps + 1 },
   };
 }
@@ -405,7 +415,7 @@ function endTurn(state: SessionState, event: EventOf<"turn_ended">): SessionStat
 
 function changeSpeculation(
   state: SpeculationState,
-  event: EventOf<"speculation_started" | "speculation_ended" | "speculation_discarded">,
+  event: EventOf<"speculation_started" | "speculation_spawned" | "speculation_ended" | "speculation_discarded">,
 ): SpeculationState {
   const { speculation } = event;
   switch (event.type) {
@@ -414,6 +424,10 @@ function changeSpeculation(
         ...state,
         open: [...state.open, { speculation, name: event.name, started_at: event.at, ended_at: null, committed_at: null }],
       };
+    case "speculation_spawned": {
+      const process = { pid: event.pid, pgid: event.pgid, start_time: event.start_time };
+      return { ...state, open: state.open.map((each) => each.speculation === speculation ? { ...each, process } : each) };
+    }
     case "speculation_ended":
       return { ...state, open: state.open.map((each) => each.speculation === speculation ? { ...each, ended_at: event.at } : each) };
     case "speculation_discarded": {
@@ -430,11 +444,23 @@ function commitSpeculations(state: SpeculationState, at: string): SpeculationSta
 function adoptSpeculation(state: SpeculationState, speculation: string): SpeculationState {
   const adopted = state.open.find((each) => each.speculation === speculation);
   if (adopted === undefined) return state;
-  const [start, end, commit] = [adopted.started_at, adopted.ended_at, adopted.committed_at].map((at) =>
-    at === null ? Infinity : Date.parse(at)
-  );
-  const saved = Math.max(0, Math.min(end ?? Infinity, commit ?? Infinity) - (start ?? 0));
-  return { ...state, open: state.open.filter((each) => each !== adopted), saved_ms: state.saved_ms + (Number.isFinite(saved) ? saved : 0) };
+  const open = state.open.filter((each) => each !== adopted);
+  const ends = [adopted.ended_at, adopted.committed_at].flatMap((at) => at === null ? [] : [Date.parse(at)]);
+  const interval = { from: Date.parse(adopted.started_at), to: Math.min(...ends) };
+  if (ends.length === 0 || interval.to <= interval.from) return { ...state, open };
+  const { apart, gained } = addInterval(state.adopted, interval);
+  return { ...state, open, adopted: apart, saved_ms: state.saved_ms + gained };
+}
+
+/** Runs beside each other save their time once: what counts is what the new one adds to the others. */
+function addInterval(intervals: readonly Interval[], added: Interval): { readonly apart: readonly Interval[]; readonly gained: number } {
+  const touching = intervals.filter(({ from, to }) => from <= added.to && added.from <= to);
+  const merged = {
+    from: Math.min(added.from, ...touching.map(({ from }) => from)),
+    to: Math.max(added.to, ...touching.map(({ to }) => to)),
+  };
+  const before = touching.reduce((sum, { from, to }) => sum + to - from, 0);
+  return { apart: [...intervals.filter((each) => !touching.includes(each)), merged], gained: merged.to - merged.from - before };
 }
 
 function changeScratch(scratch: Readonly<Record<string, string>>, key: string, value: string | null): Readonly<Record<string, string>> {

@@ -35,7 +35,9 @@ async function play(replies: readonly object[], options: Partial<AgentOptions> =
   agents.push(agent);
   const session = await agent.create();
   const result = await session.prompt("go", { source: "test" });
-  const events = (await agent.events(session.id)).flatMap((row): readonly SessionEvent[] => row.kind === "event" && isKnown(row.event) ? [row.event] : []);
+  const events = (await agent.events(session.id)).flatMap((row): readonly SessionEvent[] =>
+    row.kind === "event" && isKnown(row.event) ? [row.event] : []
+  );
   return { agent, session, result, events };
 }
 
@@ -48,7 +50,10 @@ describe("an MCP server of a trusted workspace", () => {
     const types = events.map((event) => event.type).filter((type) => type.startsWith("call_"));
     expect(types).toEqual(["call_allowed", "call_started", "call_ended"]);
     expect(events.find((event) => event.type === "call_started")).toMatchObject({ worker: "mcp:files" });
-    expect(events.find((event) => event.type === "call_ended")).toMatchObject({ outcome: { kind: "returned" }, result: { is_error: false } });
+    expect(events.find((event) => event.type === "call_ended")).toMatchObject({
+      outcome: { kind: "returned" },
+      result: { is_error: false },
+    });
     const pid = Number(readFileSync(join(workspace.path, "server-pid"), "utf8"));
     expect(isAlive(pid)).toBe(true);
     await agent.close();

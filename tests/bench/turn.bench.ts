@@ -53,7 +53,7 @@ async function callOverhead(): Promise<void> {
 
 /** By the clock of whoever watches: the reply is recorded, the end of the call is told once it is durable. */
 async function sealedToDurable(): Promise<readonly number[]> {
-  const model = await workspace.script(...Array.from({ length: CALLS }, () => ({ calls: [{ name: "nothing", arguments: {} }] })), {
+  const model = await workspace.script(...Array.from({ length: CALLS }, (_none, n) => ({ calls: [{ name: "nothing", arguments: { n } }] })), {
     text: "done",
   });
   const agent = openAgent({ workspace: workspace.path, trustWorkspace: true, model, env });
@@ -70,7 +70,7 @@ async function sealedToDurable(): Promise<readonly number[]> {
 }
 
 async function gapBetweenRequests(): Promise<void> {
-  const replies = [...Array.from({ length: CALLS }, () => ({ calls: [{ name: "nothing", arguments: {} }] })), { text: "done" }];
+  const replies = [...Array.from({ length: CALLS }, (_none, n) => ({ calls: [{ name: "nothing", arguments: { n } }] })), { text: "done" }];
   const endpoint = await startScriptEndpoint(parseScript(JSON.stringify({ replies })));
   const agent = openAgent({ workspace: workspace.path, trustWorkspace: true, model: "local/bench", baseUrl: endpoint.url, env });
   const session = await agent.create();
