@@ -9,8 +9,26 @@ export interface BunHost {
     readonly detached: boolean;
     readonly stdio: readonly [number | "ignore", number, number];
   }): BunChild;
-  file(descriptor: number): { stream(): ReadableStream<Uint8Array> };
+  spawn(command: readonly string[], options: {
+    readonly cwd: string;
+    readonly env: Readonly<Record<string, string>>;
+    readonly detached: boolean;
+    readonly stdio: readonly ["pipe", "ignore", "ignore"];
+  }): BunChild & { readonly stdin: BunSink };
+  file(descriptor: number): {
+    stream(): ReadableStream<Uint8Array>;
+    writer(options: { readonly highWaterMark: number }): BunSink;
+  };
+  /** Of this thread. True: at once. */
+  gc(force: boolean): void;
   plugin(plugin: { readonly name: string; setup(build: BunPluginBuild): void }): unknown;
+}
+
+/** Takes what it is given, writes as the other end reads, and blocks nobody meanwhile. */
+export interface BunSink {
+  write(chunk: Uint8Array): number | Promise<number>;
+  flush(): number | Promise<number>;
+  end(error?: Error): number | Promise<number>;
 }
 
 export interface BunPluginBuild {
@@ -23,10 +41,16 @@ export interface BunChild {
   readonly exitCode: number | null;
   /** A real-time signal has no name there and comes as its number. */
   readonly signalCode: string | number | null;
+  kill(signal: string): void;
+  unref(): void;
 }
 
 export interface DenoHost {
   readonly version: { readonly deno: string };
+  dlopen(
+    name: string,
+    symbols: Readonly<Record<string, { readonly parameters: readonly string[]; readonly result: string }>>,
+  ): { readonly symbols: Readonly<Record<string, (...values: unknown[]) => number>> };
   readonly permissions: { querySync(descriptor: { readonly name: string }): { readonly state: string } };
   readonly Command: new (program: string, options: {
     readonly args: readonly string[];
@@ -35,8 +59,8 @@ export interface DenoHost {
     readonly clearEnv: boolean;
     readonly detached: boolean;
     readonly stdin: "piped" | "null";
-    readonly stdout: "piped";
-    readonly stderr: "piped";
+    readonly stdout: "piped" | "null";
+    readonly stderr: "piped" | "null";
   }) => { spawn(): DenoChild };
 }
 
@@ -46,6 +70,8 @@ export interface DenoChild {
   readonly stdin: WritableStream<Uint8Array>;
   readonly stdout: ReadableStream<Uint8Array>;
   readonly stderr: ReadableStream<Uint8Array>;
+  kill(signal: string): void;
+  unref(): void;
 }
 
 const globals = globalThis as { readonly Bun?: unknown; readonly Deno?: unknown };

@@ -3,9 +3,13 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { bun } from "./host.ts";
+import { COMMIT } from "./version.ts";
 
 /** The hidden argument that makes the program a tool host. */
 export const TOOL_HOST_ARGUMENT = "__tool-host";
+
+/** And the one that makes it the watchdog of a runtime. */
+export const WATCHDOG_ARGUMENT = "__watchdog";
 
 /** Where Bun keeps the modules of a compiled binary (1.4.5): a file system of its own, so no file of a folder is ever in it. */
 const BINARY_ROOT = "/$bunfs/root/";
@@ -17,9 +21,16 @@ export const isCompiled: boolean = import.meta.url.startsWith(`file://${BINARY_R
 export function ownCommand(...args: readonly string[]): readonly string[] {
   if (isCompiled) return [process.execPath, ...args];
   const main = pathOf("../../cli/main.ts");
-  if (bun !== null) return [process.execPath, main, ...args];
+  // Without the flag, a module that a user's file imports and nobody has would be fetched from a registry.
+  if (bun !== null) return [process.execPath, "--no-install", main, ...args];
   const config = pathOf("../../deno.json");
   return [process.execPath, "run", "-A", "--no-check", "--config", config, main, ...args];
+}
+
+/** Whether the program that runs is ours, and not somebody else's that uses our library. */
+export function isOwnProgram(): boolean {
+  if (isCompiled) return COMMIT !== "source";
+  return process.argv[1] === pathOf("../../cli/main.ts");
 }
 
 /**
@@ -29,9 +40,16 @@ export function ownCommand(...args: readonly string[]): readonly string[] {
 export function startSupervisorThread(setup: unknown): Worker {
   const entry = isCompiled ? `${BINARY_ROOT}lib/supervisor/worker.js` : pathOf("../supervisor/worker.ts");
   // Bun: collects garbage sooner, which holds down what a flood of output costs. Deno does not know the word.
-  const options = { workerData: setup, smol: true };
+  // Deno: a thread that needs more dies alone. Bun 1.4.5 limits no thread: there the caps of its own code are the limit.
+  const options = {
+    workerData: setup,
+    smol: true,
+    resourceLimits: { maxOldGenerationSizeMb: THREAD_MEMORY_MB, maxYoungGenerationSizeMb: 4 },
+  };
   return new Worker(entry, options);
 }
+
+const THREAD_MEMORY_MB = 512;
 
 /** The path of a file from its place relative to this one. Only from source. */
 function pathOf(relative: string): string {

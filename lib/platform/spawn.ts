@@ -1,6 +1,6 @@
 /**
  * Starting one process, the same on both hosts: leader of its own session and group, standard output and error real
- * pipes, standard input a file, a pipe or /dev/null, nothing else inherited, and every way to fail one `SpawnFailure`.
+ * pipes, standard input a file, a pipe that stays open, or /dev/null, nothing else inherited, and every way to fail one `SpawnFailure`.
  */
 import { Buffer } from "node:buffer";
 import { randomUUID } from "node:crypto";
@@ -17,8 +17,11 @@ export interface SpawnRequest {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   /** Null: /dev/null. */
-  readonly stdin: string | null;
+  readonly stdin: string | null | typeof OPEN_INPUT;
 }
+
+/** Standard input is a pipe that is written to while the process lives. */
+export const OPEN_INPUT: unique symbol = Symbol("open input");
 
 export interface SpawnedProcess {
   readonly pid: number;
@@ -26,8 +29,17 @@ export interface SpawnedProcess {
   readonly exited: Promise<ExitStatus>;
   readonly stdout: OutputPipe;
   readonly stderr: OutputPipe;
+  /** Only for `OPEN_INPUT`. */
+  readonly input: InputPipe | null;
   /** Lets go of standard input, if some of it was never read. */
   releaseInput(): void;
+}
+
+export interface InputPipe {
+  /** Resolves when the pipe has taken all of it. Rejects if nobody can read it any more. */
+  write(bytes: Uint8Array): Promise<void>;
+  /** End of file, after what is being written. */
+  end(): void;
 }
 
 export type ExitStatus =
@@ -64,28 +76,33 @@ export function spawnProcess(request: SpawnRequest): SpawnedProcess {
 }
 
 function spawnOnBun(host: BunHost, request: SpawnRequest): SpawnedProcess {
-  const input = request.stdin === null ? null : openInput(request.stdin);
   const pipes: Pipe[] = [];
+  let file: number | null = null;
   try {
+    if (typeof request.stdin === "string") file = openInput(request.stdin);
+    const conversation = request.stdin === OPEN_INPUT ? openPipe() : null;
+    if (conversation !== null) pipes.push(conversation);
     const stdout = openPipe();
     pipes.push(stdout);
     const stderr = openPipe();
     pipes.push(stderr);
-    const child = startOnBun(host, request, [input ?? "ignore", stdout.write, stderr.write]);
+    const child = startOnBun(host, request, [conversation?.read ?? file ?? "ignore", stdout.write, stderr.write]);
     closeSync(stdout.write);
     closeSync(stderr.write);
+    if (conversation !== null) closeSync(conversation.read);
     return {
       pid: child.pid,
       exited: child.exited.then(() => statusOnBun(child)),
       stdout: readDescriptor(host, stdout.read),
       stderr: readDescriptor(host, stderr.read),
+      input: conversation === null ? null : writeDescriptor(host, conversation.write),
       releaseInput: () => {},
     };
   } catch (error) {
     pipes.forEach(closePipe);
     throw error;
   } finally {
-    if (input !== null) closeSync(input);
+    if (file !== null) closeSync(file);
   }
 }
 
@@ -109,7 +126,43 @@ function statusOnBun(child: BunChild): ExitStatus {
 
 function readDescriptor(host: BunHost, descriptor: number): OutputPipe {
   const reader = host.file(descriptor).stream().getReader();
-  return toOutputPipe(reader, () => closeSync(descriptor));
+  const pipe = toOutputPipe(reader, () => closeSync(descriptor));
+  return {
+    ...pipe,
+    read: async () => {
+      const chunk = await pipe.read();
+      dropped += chunk?.length ?? 0;
+      if (dropped > COLLECTED_EVERY_BYTES) {
+        dropped = 0;
+        host.gc(true);
+      }
+      return chunk;
+    },
+  };
+}
+
+/**
+ * Every chunk is memory of its own, and Bun 1.4.5 lets tens of megabytes of it pile up before it collects any by
+ * itself. Collecting takes about a millisecond in a thread that has little else.
+ */
+const COLLECTED_EVERY_BYTES = 32 * 1024 * 1024;
+let dropped = 0;
+
+function writeDescriptor(host: BunHost, descriptor: number): InputPipe {
+  const sink = host.file(descriptor).writer({ highWaterMark: 1 });
+  let ended = false;
+  return {
+    write: async (bytes) => {
+      await sink.write(bytes);
+      await sink.flush();
+    },
+    end: () => {
+      if (ended) return;
+      ended = true;
+      // EPIPE: there is nobody to be told. The sink does not close what it did not open (Bun 1.4.5).
+      void Promise.resolve(sink.end()).catch(() => {}).finally(() => closeSync(descriptor));
+    },
+  };
 }
 
 /** A file without a name: nothing to block on, nobody to get EPIPE, nothing left behind. Readable by us alone. */
@@ -140,12 +193,22 @@ function spawnOnDeno(host: DenoHost, request: SpawnRequest): SpawnedProcess {
     stdout: "piped",
     stderr: "piped",
   }).spawn();
+  const { stdin } = request;
   return {
     pid: child.pid,
     exited: statusOnDeno(child),
     stdout: toOutputPipe(child.stdout.getReader(), () => {}),
     stderr: toOutputPipe(child.stderr.getReader(), () => {}),
-    releaseInput: request.stdin === null ? () => {} : writeInput(child.stdin, request.stdin),
+    input: stdin === OPEN_INPUT ? writeStream(child.stdin) : null,
+    releaseInput: typeof stdin === "string" ? writeInput(child.stdin, stdin) : () => {},
+  };
+}
+
+function writeStream(stream: WritableStream<Uint8Array>): InputPipe {
+  const writer = stream.getWriter();
+  return {
+    write: (bytes) => writer.write(bytes),
+    end: () => void writer.close().catch(() => {}), // EPIPE: there is nobody to be told.
   };
 }
 

@@ -2,7 +2,8 @@
  * Which processes are alive on behalf of a call, found cheaply enough to ask at every end of a call.
  *
  * C1  A process belongs to a call if it is in the call's group or session, or carries the call's entry in its
- *     environment: so `setsid` and double forks hide nothing. `env -i` and a rewritten environment do.
+ *     environment, or was seen when its parent, or the leader of its session or group, was known to belong to it: so
+ *     `setsid` and double forks hide nothing, and `env -i` only what no look saw in time (see orphans.ts for those).
  * C2  A process that was born before the call's own process never belongs to it, nor does the runtime.
  * C3  A process is looked at once. It is forgotten when its pid is gone or is another process's, which is checked
  *     for whatever was not looked at within the last second: pids do not come round faster than that.
@@ -20,8 +21,8 @@ import { carries, LINEAGE } from "./lineage.ts";
 export interface Target {
   /** The call's own process: leader of its group and session. Null if it is not known. */
   readonly leader: ProcessIdentity | null;
-  /** The call's entry in the lineage. */
-  readonly entry: string;
+  /** The call's entry in the lineage. Null: nobody is known by a tag. */
+  readonly entry: string | null;
   /** A process that stays: a tool host, while what it started goes. */
   readonly spared?: number;
 }
@@ -40,8 +41,18 @@ export interface Census {
   take(target: Target): Promise<readonly Member[]>;
   /** Those that one look finds, at once: for when there is no time left. */
   peek(target: Target): readonly Member[];
-  /** Looks at what is new, ahead of need. */
-  prepare(): void;
+  /** From now on descendants of this process are known for the call's, whatever they make of their environment. */
+  claim(leader: ProcessIdentity, entry: string): void;
+  release(leader: ProcessIdentity): void;
+  /** Looks at what is new, ahead of need. Returns what was found beyond the reach of tags and of claimed groups and sessions. */
+  prepare(): readonly Stray[];
+}
+
+/** A process that is known for a call's only because it was seen in time. */
+export interface Stray {
+  readonly identity: ProcessIdentity;
+  /** Of its ancestors, as far as it is known. */
+  readonly lineage: string;
 }
 
 /** The census of this platform. One per thread: it remembers what it saw. */
@@ -51,7 +62,10 @@ export function createCensus(): Census {
 
 interface Known {
   readonly stat: ProcessStat;
+  /** Its own, as its environment says. */
   readonly lineage: string;
+  /** That of whom it descends from. */
+  ancestry: string;
   verified: number;
 }
 
@@ -67,9 +81,26 @@ class ProcCensus implements Census {
   readonly #known = new Map<number, Known>();
   /** Start time and first sight of processes whose environment was empty. */
   readonly #empty = new Map<number, { readonly start_time: string; readonly since: number }>();
+  readonly #claimed = new Map<number, { readonly start_time: string; readonly entry: string }>();
+  /** Who has ended a moment ago: if it led a session or group, its number is still theirs (C3). */
+  readonly #left = new Map<number, { readonly heritage: string; readonly at: number }>();
+  #strays: Stray[] = [];
 
-  prepare(): void {
+  claim({ pid, start_time }: ProcessIdentity, entry: string): void {
+    this.#claimed.set(pid, { start_time, entry });
+    const known = this.#known.get(pid);
+    if (known?.stat.start_time === start_time) known.ancestry = entry;
+  }
+
+  release({ pid, start_time }: ProcessIdentity): void {
+    if (this.#claimed.get(pid)?.start_time === start_time) this.#claimed.delete(pid);
+  }
+
+  prepare(): readonly Stray[] {
     this.#look();
+    const strays = this.#strays;
+    this.#strays = [];
+    return strays;
   }
 
   peek(target: Target): readonly Member[] {
@@ -90,7 +121,8 @@ class ProcCensus implements Census {
   #look(): { readonly vanished: boolean; readonly pending: readonly ProcessStat[] } {
     const now = performance.now();
     const present = new Set(listPids());
-    for (const pid of this.#known.keys()) if (!present.has(pid)) this.#known.delete(pid);
+    for (const [pid, { at }] of this.#left) if (now - at > TRUST_MS) this.#left.delete(pid);
+    for (const [pid, known] of this.#known) if (!present.has(pid)) this.#lose(pid, known, now);
     for (const pid of this.#empty.keys()) if (!present.has(pid)) this.#empty.delete(pid);
     let vanished = false;
     const pending: ProcessStat[] = [];
@@ -123,8 +155,32 @@ class ProcCensus implements Census {
     if (reading?.kind === "gone") return "gone";
     if (reading?.kind === "empty" && !this.#staysEmpty(stat, now)) return "pending";
     const lineage = reading?.kind === "read" ? reading.value ?? "" : "";
-    this.#known.set(stat.pid, { stat, lineage, verified: now });
+    const ancestry = this.#ancestryOf(stat);
+    this.#known.set(stat.pid, { stat, lineage, ancestry, verified: now });
+    if (ancestry !== "" && !contains(lineage, ancestry) && !this.#claimed.has(stat.sid)) {
+      this.#strays.push({ identity: { pid: stat.pid, pgid: stat.pgid, start_time: stat.start_time }, lineage: ancestry });
+    }
     return "learned";
+  }
+
+  #ancestryOf(stat: ProcessStat): string {
+    const claimed = this.#claimed.get(stat.pid);
+    if (claimed?.start_time === stat.start_time) return claimed.entry;
+    for (const elder of [stat.sid, stat.pgid, stat.ppid]) {
+      // 0: in another pid namespace. 1: the parent of everybody who lost theirs.
+      if (elder <= 1 || elder === stat.pid) continue;
+      const known = this.#known.get(elder);
+      const heritage = known !== undefined ? heritageOf(known) : elder === stat.ppid ? "" : this.#left.get(elder)?.heritage ?? "";
+      if (heritage !== "") return heritage;
+    }
+    return "";
+  }
+
+  #lose(pid: number, known: Known, now: number): void {
+    this.#known.delete(pid);
+    const heritage = heritageOf(known);
+    // Whether it led anybody is not asked: it may have become a leader after it was looked at.
+    if (heritage !== "") this.#left.set(pid, { heritage, at: now });
   }
 
   #staysEmpty(stat: ProcessStat, now: number): boolean {
@@ -138,9 +194,10 @@ class ProcCensus implements Census {
     const { leader } = target;
     const reused = leader !== null && (this.#known.get(leader.pid)?.stat.start_time ?? leader.start_time) !== leader.start_time;
     const members: Member[] = [];
-    for (const { stat, lineage } of this.#known.values()) {
-      const related = leader !== null && !reused && [stat.pid, stat.pgid, stat.sid].includes(leader.pid);
-      if (!related && !carries(lineage, target.entry)) continue;
+    for (const known of this.#known.values()) {
+      const { stat } = known;
+      const related = leader !== null && leader.pid > 1 && !reused && [stat.pid, stat.pgid, stat.sid].includes(leader.pid);
+      if (!related && !belongsTo(known, target.entry)) continue;
       if (stat.pid === process.pid || stat.pid === target.spared || !bornAfter(stat, target)) continue;
       const current = readStat(stat.pid);
       if (current === null || !current.alive || current.start_time !== stat.start_time) continue;
@@ -148,6 +205,19 @@ class ProcCensus implements Census {
     }
     return members;
   }
+}
+
+function belongsTo({ lineage, ancestry }: Known, entry: string | null): boolean {
+  return entry !== null && (carries(lineage, entry) || carries(ancestry, entry));
+}
+
+/** What its children descend from: its own tag if it goes on from its ancestors', theirs if it was dropped or replaced. */
+function heritageOf({ lineage, ancestry }: Known): string {
+  return contains(lineage, ancestry) ? lineage : ancestry;
+}
+
+function contains(lineage: string, ancestry: string): boolean {
+  return ancestry === "" || `:${lineage}:`.includes(`:${ancestry}:`);
 }
 
 function bornAfter(stat: ProcessStat, target: Target): boolean {
@@ -158,7 +228,13 @@ function bornAfter(stat: ProcessStat, target: Target): boolean {
 export class GroupCensus implements Census {
   readonly precise = false;
 
-  prepare(): void {}
+  claim(): void {}
+
+  release(): void {}
+
+  prepare(): readonly Stray[] {
+    return [];
+  }
 
   take(target: Target): Promise<readonly Member[]> {
     return Promise.resolve(this.peek(target));

@@ -1,39 +1,77 @@
 /**
  * [child process] The tool host: this same program, started with a hidden argument. It reads calls from standard
- * input, serves one at a time and answers on standard output; it ends when standard input does.
+ * input, serves one at a time and answers on a descriptor of its own; it ends when standard input does.
  *
- * Whatever a tool prints goes to standard error: standard output carries frames and nothing else.
+ * Standard output and standard error are the tool's to print to.
  */
 import type { Buffer } from "node:buffer";
+import { writeSync } from "node:fs";
 import process from "node:process";
 import * as v from "valibot";
-import type { JsonInput, JsonObject } from "../session/json.ts";
-import type { HostContext, HostReply } from "../session/launch.ts";
+import type { Json, JsonInput, JsonObject } from "../session/json.ts";
+import type { HostContext, HostModule, HostReply } from "../session/launch.ts";
 import { runBuiltin } from "../tools/builtin/catalog.ts";
-import { FrameReader, toFrame } from "./frames.ts";
-import { type FromHost, MAX_FRAME_BYTES, ToHost } from "./wire.ts";
+import { LineReader, toFrame } from "./frames.ts";
+import { FRAMES, type FromHost, MAX_FRAME_BYTES, ToHost } from "./wire.ts";
 
 export type ToolRunner = (tool: string, input: JsonInput, context: HostContext) => Promise<HostReply>;
 
-/** Resolves at the end of standard input, even in the middle of a call: nobody waits for its answer any more. */
+/**
+ * Resolves at the end of standard input, even in the middle of a call: nobody waits for its answer any more. A host that
+ * was given a module resolves when it has answered.
+ */
 export async function runToolHost(run: ToolRunner = runBuiltin): Promise<void> {
-  const send = takeStandardOutput();
-  const reader = new FrameReader(MAX_FRAME_BYTES);
+  const reader = new LineReader(MAX_FRAME_BYTES);
   let last: Promise<void> = Promise.resolve();
   send({ type: "ready" });
   for await (const chunk of process.stdin as AsyncIterable<Uint8Array>) {
     for (const line of reader.push(chunk)) {
       const call = v.parse(ToHost, JSON.parse(line));
+      if (call.module !== undefined) return send({ type: "reply", id: call.id, reply: await answer(call, run) });
       last = last.then(async () => send({ type: "reply", id: call.id, reply: await answer(call, run) }));
     }
   }
 }
 
-function takeStandardOutput(): (message: FromHost) => void {
-  const write = process.stdout.write.bind(process.stdout);
-  process.stdout.write = process.stderr.write.bind(process.stderr) as typeof process.stdout.write;
-  console.log = console.info = console.debug = console.error;
-  return (message) => void write(encode(message));
+async function answer(call: ToHost, run: ToolRunner): Promise<HostReply> {
+  try {
+    const input = { value: JSON.parse(call.input) as JsonObject, text: call.input };
+    return call.module === undefined ? await run(call.tool, input, call.context) : await answerModule(call.module, call, input);
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    return { is_error: true, text: `The tool "${call.tool}" failed: ${text}` };
+  }
+}
+
+/** SIGTERM is how a call is told to stop. Before the file is loaded, and once it has answered, there is nothing to wait for. */
+async function answerModule({ file, ask }: HostModule, { id, tool, context }: ToHost, input: JsonInput): Promise<HostReply> {
+  const { describeModule, runModuleTool } = await import("../tools/sdk/module.ts");
+  if (ask === "describe") return await describeModule(file, context);
+  const stop = new AbortController();
+  const abort = () => stop.abort();
+  process.on("SIGTERM", abort);
+  try {
+    const say = (message: unknown) => send({ type: "message", id, message: message as Json });
+    return await runModuleTool(file, tool, input, { ...context, signal: stop.signal, send: say });
+  } finally {
+    process.off("SIGTERM", abort);
+  }
+}
+
+function send(message: FromHost): void {
+  const bytes = encode(message);
+  for (let written = 0; written < bytes.length;) written += tryWrite(bytes, written);
+}
+
+function tryWrite(bytes: Buffer, from: number): number {
+  try {
+    return writeSync(FRAMES, bytes, from);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EAGAIN") throw error;
+    // The pipe is full and does not block: the worker is busy for a moment.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+    return 0;
+  }
 }
 
 function encode(message: FromHost): Buffer {
@@ -43,15 +81,5 @@ function encode(message: FromHost): Buffer {
     if (message.type !== "reply") throw error;
     const text = `The tool's answer is too large to be handed over: ${(error as Error).message}`;
     return toFrame({ ...message, reply: { is_error: true, text } }, MAX_FRAME_BYTES);
-  }
-}
-
-async function answer(call: ToHost, run: ToolRunner): Promise<HostReply> {
-  try {
-    const input = { value: JSON.parse(call.input) as JsonObject, text: call.input };
-    return await run(call.tool, input, call.context);
-  } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
-    return { is_error: true, text: `The tool "${call.tool}" failed: ${text}` };
   }
 }

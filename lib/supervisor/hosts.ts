@@ -116,13 +116,14 @@ export class HostPool {
     const own = extendLineage(lineage, undefined, runtime, `host-${name}-${++this.#made}`);
     let host: ToolHost;
     try {
-      host = startToolHost({ command: hosts.command, lineage: own, start_ms: hosts.start_ms });
+      host = startToolHost({ command: hosts.command, tags: { lineage: own.value }, entry: own.entry, start_ms: hosts.start_ms });
     } catch (error) {
       this.#refuse(error as Error);
       return;
     }
     this.#hosts.add(host);
     this.#starting++;
+    this.#census.claim(host.identity, host.entry);
     this.#watch.onStarted(host.entry, host.identity);
     void this.#follow(host);
   }
@@ -133,7 +134,7 @@ export class HostPool {
     } catch {
       // It never became ready; `gone` says why.
       const why = await host.gone;
-      void this.#discard(host);
+      await this.#discard(host);
       return this.#refuse(new Error(`Cannot start a tool host: ${why}`));
     }
     this.#release(host);
@@ -171,6 +172,7 @@ export class HostPool {
     this.#unfinished.add(ending);
     void ending.finally(() => {
       this.#unfinished.delete(ending);
+      this.#census.release(host.identity);
       this.#watch.onEnded(host.entry);
     });
     return ending;

@@ -7,10 +7,11 @@
  *     process or a member of its group was just seen alive.
  * K3  Members are stopped before they are killed, so that none can fork away between being seen and being killed.
  * K4  It is over when two looks in a row find nothing; after one, if nothing had been found at all.
- * K5  It ends. What cannot be killed (a process in the kernel's hands) is said, not waited for.
+ * K5  Nothing is ever sent to 0, 1 or -1, which would mean ourselves, the system or everybody.
+ * K6  It ends. What cannot be killed (a process in the kernel's hands) is said, not waited for.
  *
- * On macOS only the group is known, so only the group is ended. Processes that hid from the census (see C1) are for a
- * subreaper, and those of a runtime that was killed for a watchdog; both would find their victims here.
+ * On macOS only the group is known, so only the group is ended. Processes that hid from the census (C1) are found by
+ * orphans.ts, and what a killed runtime left by last-rites.ts; both end them here.
  */
 import process from "node:process";
 import { readStat } from "../platform/proc.ts";
@@ -125,6 +126,9 @@ function isSame(member: Member): boolean {
 }
 
 function trySend(pid: number, signal: NodeJS.Signals, send: Send): void {
+  if (!Number.isSafeInteger(pid) || Math.abs(pid) <= 1) {
+    throw new RangeError(`Cannot send ${signal} to ${pid} as it is no process of a call`);
+  }
   try {
     send(pid, signal);
   } catch {

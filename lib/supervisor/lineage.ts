@@ -2,6 +2,8 @@
  * The tag by which a process is known as a call's, wherever it went: `ORRERY_LINEAGE` in its environment, a list of
  * `runtime/call` separated by colons, outermost first. It is only ever extended, so nested runtimes see through each other.
  */
+import process from "node:process";
+
 export const LINEAGE = "ORRERY_LINEAGE";
 
 export interface Lineage {
@@ -28,9 +30,15 @@ export function entryOfAnyRuntime(call: string): string {
   return `/${call}`;
 }
 
+/** The entry of a runtime whose call is not known: it stands for every call of that runtime. */
+export function entryOfAnyCall(runtime: string): string {
+  return `${runtime}/`;
+}
+
 /** Whether a lineage contains an entry. */
 export function carries(lineage: string, entry: string): boolean {
-  return entry.startsWith("/") ? `${lineage}:`.includes(`${entry}:`) : `:${lineage}:`.includes(`:${entry}:`);
+  if (entry.startsWith("/")) return `${lineage}:`.includes(`${entry}:`);
+  return entry.endsWith("/") ? `:${lineage}`.includes(`:${entry}`) : `:${lineage}:`.includes(`:${entry}:`);
 }
 
 /** Variables that would turn our own binary, or any Bun, into something else; no child gets them. */
@@ -46,4 +54,17 @@ export function tagEnvironment(
   if (tags.call !== undefined) tagged["ORRERY_CALL"] = tags.call;
   for (const name of STRIPPED) delete tagged[name];
   return tagged;
+}
+
+/** The variables without which programs and runtimes do not find themselves. Nothing of the user's, no keys, no tags. */
+const BASE_VARIABLES = ["PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "XDG_CACHE_HOME", "DENO_DIR"];
+
+/** What our own helpers are started with. */
+export function baseEnvironment(): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const name of BASE_VARIABLES) {
+    const value = process.env[name];
+    if (value !== undefined) env[name] = value;
+  }
+  return env;
 }

@@ -13,7 +13,9 @@ import { NOTHING_CAPTURED, type ProcessIdentity, type ProcessLaunch, type Run } 
 import type { Outcome, ReapedProcess } from "../session/outcome.ts";
 import type { Census, Target } from "./census.ts";
 import { firstCause } from "./first-cause.ts";
+import { LineReader } from "./frames.ts";
 import { endAll, type Ended } from "./kill.ts";
+import { MESSAGE_LINE_BYTES, MessageRelay, type MessageSink, readMessageLine } from "./messages.ts";
 import { Capture, LiveOutput, type OutputSink, type StreamName } from "./output.ts";
 import { startProgram } from "./start.ts";
 
@@ -28,15 +30,16 @@ export interface ProcessJob {
 export interface ProcessWatch {
   onSpawned(identity: ProcessIdentity): void;
   readonly onOutput?: OutputSink;
+  readonly onMessages?: MessageSink;
 }
 
 /** How long SIGTERM is given before SIGKILL. What is left over after a normal end should not be there: it gets less. */
 export const GRACE_MS = 1500;
 export const LEFTOVER_GRACE_MS = 500;
 /** How long output is waited for after the end, while somebody of the call may still write. */
-const DRAIN_MS = 150;
+export const DRAIN_MS = 150;
 /** And when nobody of the call is left: end of file comes at once, unless a process that hides holds the pipe. */
-const LAST_DRAIN_MS = 1000;
+export const LAST_DRAIN_MS = 1000;
 
 /** Never rejects, but for a bug. */
 export async function runProcess(job: ProcessJob, watch: ProcessWatch, census: Census, signal: AbortSignal): Promise<Run> {
@@ -46,15 +49,22 @@ export async function runProcess(job: ProcessJob, watch: ProcessWatch, census: C
   if (start.kind === "failed") return unstarted("cannot_start", began, start.problem);
   const { child } = start;
   const identity = identifyChild(child.pid);
+  census.claim(identity, job.entry);
   watch.onSpawned(identity);
-  const output = drain(child, job.launch.cap_bytes, watch.onOutput);
-  const cause = firstCause(child.exited, job.launch.timeout_ms, signal);
-  setTimeout(() => census.prepare(), 0);
-  const outcome = await cause;
+  const output = drain(child, job.launch, watch);
+  const outcome = await firstCause(child.exited, job.launch.timeout_ms, signal);
   const { reaped, surviving } = await endCall(outcome, child, { leader: identity, entry: job.entry }, census, output);
   const captured = await output.finish();
   child.releaseInput();
-  return { outcome, ...captured, ...describe(surviving, output.problems), duration_ms: performance.now() - began, reaped };
+  census.release(identity);
+  const problems = [...nameSurvivors(surviving), ...output.problems];
+  return {
+    outcome,
+    ...captured,
+    ...(problems.length === 0 ? {} : { problem: problems.join("; ") }),
+    duration_ms: performance.now() - began,
+    reaped,
+  };
 }
 
 async function endCall(
@@ -80,18 +90,24 @@ interface Drain {
   /** What went wrong while reading. */
   readonly problems: readonly string[];
   /** Waits for the end, but not for ever (R3), and gives what there was. */
-  finish(): Promise<Pick<Run, "stdout" | "stderr">>;
+  finish(): Promise<Pick<Run, "stdout" | "stderr" | "messages_dropped">>;
 }
 
 /** R2. */
-function drain(child: SpawnedProcess, cap_bytes: number, sink: OutputSink | undefined): Drain {
-  const live = sink === undefined ? null : new LiveOutput(sink);
+function drain(child: SpawnedProcess, { cap_bytes, speaks }: ProcessLaunch, { onOutput, onMessages }: ProcessWatch): Drain {
+  const live = onOutput === undefined ? null : new LiveOutput(onOutput);
+  const relay = speaks === undefined || onMessages === undefined ? null : new MessageRelay(onMessages);
+  const frames = new LineReader(MESSAGE_LINE_BYTES, "skip");
+  const show = (stream: StreamName, chunk: Uint8Array) => {
+    if (speaks === undefined || stream === "stderr") return live?.push(stream, chunk);
+    if (relay !== null) { for (const line of frames.push(chunk)) relayLine(line, relay); }
+  };
   const captures = { stdout: new Capture(cap_bytes), stderr: new Capture(cap_bytes) };
   const problems: string[] = [];
   const read = (stream: StreamName) =>
     readAll(child[stream], (chunk) => {
       captures[stream].push(chunk);
-      live?.push(stream, chunk);
+      show(stream, chunk);
     }).catch((error: unknown) => void problems.push(`${stream} could not be read: ${String(error)}`));
   const ended = Promise.all([read("stdout"), read("stderr")]);
   return {
@@ -101,17 +117,24 @@ function drain(child: SpawnedProcess, cap_bytes: number, sink: OutputSink | unde
       await within(ended, LAST_DRAIN_MS);
       await Promise.all([child.stdout.close(), child.stderr.close()]);
       live?.close();
-      return { stdout: captures.stdout.finish(), stderr: captures.stderr.finish() };
+      relay?.close();
+      const dropped = relay === null || relay.dropped === 0 ? {} : { messages_dropped: relay.dropped };
+      return { stdout: captures.stdout.finish(), stderr: captures.stderr.finish(), ...dropped };
     },
   };
 }
 
-async function readAll(pipe: OutputPipe, take: (chunk: Uint8Array) => void): Promise<void> {
+function relayLine(line: string, relay: MessageRelay): void {
+  const message = readMessageLine(line);
+  if (message !== null) relay.push(message, line.length);
+}
+
+export async function readAll(pipe: OutputPipe, take: (chunk: Uint8Array) => void): Promise<void> {
   for (let chunk = await pipe.read(); chunk !== null; chunk = await pipe.read()) take(chunk);
 }
 
 /** Waits for a promise that never rejects, but no longer than that. */
-async function within(promise: Promise<unknown>, ms: number): Promise<void> {
+export async function within(promise: Promise<unknown>, ms: number): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);
   await Promise.race([promise, late]);
@@ -130,8 +153,7 @@ export function unstarted(reason: "cancelled" | "cannot_start", began: number, p
   };
 }
 
-function describe(surviving: readonly ReapedProcess[], problems: readonly string[]): { readonly problem?: string } {
-  const names = surviving.map(({ pid, command }) => `${command} (${pid})`).join(", ");
-  const all = [...(names === "" ? [] : [`These processes could not be ended: ${names}`]), ...problems];
-  return all.length === 0 ? {} : { problem: all.join("; ") };
+export function nameSurvivors(surviving: readonly ReapedProcess[]): readonly string[] {
+  if (surviving.length === 0) return [];
+  return [`These processes could not be ended: ${surviving.map(({ pid, command }) => `${command} (${pid})`).join(", ")}`];
 }

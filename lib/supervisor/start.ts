@@ -4,7 +4,7 @@
  */
 import { accessSync, constants, statSync } from "node:fs";
 import { isAbsolute, resolve } from "node:path";
-import { type SpawnedProcess, type SpawnFailure, spawnProcess } from "../platform/spawn.ts";
+import { type SpawnedProcess, type SpawnFailure, spawnProcess, type SpawnRequest } from "../platform/spawn.ts";
 import type { ProcessLaunch } from "../session/launch.ts";
 
 export type Start =
@@ -13,10 +13,15 @@ export type Start =
   | { readonly kind: "failed"; readonly problem: string }
   | { readonly kind: "cancelled" };
 
+/** What is to be started: a call's process, or one that is talked with. */
+export interface Program extends Pick<ProcessLaunch, "argv" | "cwd"> {
+  readonly stdin: SpawnRequest["stdin"];
+}
+
 /** Pauses before another try while somebody still has the program open for writing (ETXTBSY). */
 const BUSY_PAUSES_MS = [10, 20, 40, 80, 160];
 
-export async function startProgram(launch: ProcessLaunch, env: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Start> {
+export async function startProgram(launch: Program, env: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Start> {
   const problem = findNul(launch, env) ?? checkFolder(launch.cwd);
   if (problem !== null) return failed(launch, problem);
   const found = findProgram(launch, env["PATH"]);
@@ -24,7 +29,7 @@ export async function startProgram(launch: ProcessLaunch, env: Readonly<Record<s
   for (const pause of [...BUSY_PAUSES_MS, null]) {
     if (signal.aborted) return { kind: "cancelled" };
     try {
-      const request = { program: found.path, args: launch.argv.slice(1), cwd: launch.cwd, env, stdin: launch.stdin };
+      const request: SpawnRequest = { program: found.path, args: launch.argv.slice(1), cwd: launch.cwd, env, stdin: launch.stdin };
       return { kind: "started", child: spawnProcess(request) };
     } catch (error) {
       const failure = error as SpawnFailure;
@@ -35,11 +40,11 @@ export async function startProgram(launch: ProcessLaunch, env: Readonly<Record<s
   return { kind: "cancelled" };
 }
 
-function failed(launch: ProcessLaunch, reason: string): Start {
+function failed(launch: Program, reason: string): Start {
   return { kind: "failed", problem: `Cannot start ${quote(launch.argv[0] ?? "")} in ${quote(launch.cwd)}: ${reason}` };
 }
 
-function findNul(launch: ProcessLaunch, env: Readonly<Record<string, string>>): string | null {
+function findNul(launch: Program, env: Readonly<Record<string, string>>): string | null {
   if (launch.argv.length === 0) return "the command is empty";
   const argument = launch.argv.findIndex((each) => each.includes("\0"));
   if (argument >= 0) return `argument ${argument} has a NUL character, which no program can be given (EINVAL)`;
@@ -65,7 +70,7 @@ type Found = { readonly kind: "found"; readonly path: string } | { readonly kind
 const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
 
 /** A bare name is looked up on the child's PATH, never on ours; a path is taken from the child's directory. */
-function findProgram(launch: ProcessLaunch, path: string | undefined): Found {
+function findProgram(launch: Program, path: string | undefined): Found {
   const name = launch.argv[0] ?? "";
   if (name === "") return { kind: "missing", problem: "the name of the program is empty (ENOENT)" };
   if (name.includes("/")) return judge(isAbsolute(name) ? name : resolve(launch.cwd, name));

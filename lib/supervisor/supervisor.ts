@@ -6,24 +6,33 @@
  * V2  When it settles, nothing that the call started is alive.
  * V3  `onSpawned` comes before `run` settles, and not at all if no process was started for the call.
  * V4  No thread is started before the first `run` or `warm`.
- * V5  If the runtime exits without `close`, what it started is killed first. (If it is killed, that is for a watchdog.)
+ * V5  If the runtime exits without `close`, what it started is killed first. If it is killed, the watchdog does that
+ *     (watchdog.ts): within two seconds, on a machine that is not overloaded.
+ *
+ * On macOS the group is all that is promised: there is no list of processes to find others in.
  */
 import { availableParallelism } from "node:os";
 import process from "node:process";
 import { missingPermissions } from "../platform/host.ts";
 import { processStartTime } from "../platform/identity.ts";
-import { ownCommand, TOOL_HOST_ARGUMENT } from "../platform/self.ts";
-import type { Launch, ProcessIdentity, Run } from "../session/launch.ts";
+import { hasProc } from "../platform/proc.ts";
+import { isOwnProgram, ownCommand, TOOL_HOST_ARGUMENT, WATCHDOG_ARGUMENT } from "../platform/self.ts";
+import type { Json } from "../session/json.ts";
+import type { Conversation, ConversationRequest, Launch, ProcessIdentity, Run } from "../session/launch.ts";
 import type { ReapedProcess } from "../session/outcome.ts";
 import { type Census, createCensus } from "./census.ts";
 import { endAll } from "./kill.ts";
 import { entryOfAnyRuntime, LINEAGE } from "./lineage.ts";
+import { Orphans } from "./orphans.ts";
 import { LEFTOVER_GRACE_MS, unstarted } from "./process.ts";
+import { Watchdog } from "./watchdog.ts";
 import { WorkerLink } from "./worker-link.ts";
 
 export interface Supervisor {
   /** Never rejects: every ending is a `Run`. */
   run(request: RunRequest): Promise<Run>;
+  /** Starts a process that is talked with. Never throws: it ends as `not_started` then. */
+  open(request: ConversationRequest): Conversation;
   /** Name of the worker that calls of this session go to, for the log. */
   workerOf(session: string): string;
   /** Starts a tool host ahead of need. */
@@ -35,6 +44,8 @@ export interface Supervisor {
    * pid namespace: elsewhere a pid and a start time are somebody else's.
    */
   endLeftovers(calls: readonly Leftover[]): Promise<readonly ReapedProcess[]>;
+  /** What is not promised here and why, for people: what of it is known, now that some processes may have been started. */
+  unpromised(): readonly string[];
   /** Ends every call as cancelled, then every host and worker. */
   close(): Promise<void>;
 }
@@ -54,6 +65,8 @@ export interface RunRequest {
   onSpawned?(identity: ProcessIdentity): void;
   /** Live output, coalesced and capped. */
   onOutput?(stream: "stdout" | "stderr", text: string): void;
+  /** What the tool says to those who watch: a module's messages, and those of a process that speaks in frames. In order, bounded per time. */
+  onMessage?(message: Json): void;
 }
 
 export interface LiveProcess extends ProcessIdentity {
@@ -77,14 +90,21 @@ export interface SupervisorOptions {
     readonly calls?: number;
     readonly start_ms?: number;
   };
+  /** Program and arguments of the watchdog; the runtime's id is added. By default this same program. */
+  readonly watchdog?: readonly string[];
+  /** Whether nothing but this supervisor starts processes in this process (O2 in orphans.ts). By default if the program is our own. */
+  readonly sole?: boolean;
 }
 
 export function createSupervisor(options: SupervisorOptions): Supervisor {
   const missing = missingPermissions();
   if (missing.length > 0) return refuseAll(`Cannot start processes as Deno was not allowed to ${missing.join(", ")}: start it with -A`);
   const census = createCensus();
+  const watchdog = new Watchdog([...options.watchdog ?? ownCommand(WATCHDOG_ARGUMENT), options.runtime]);
+  const orphans = new Orphans(options.runtime, options.sole ?? isOwnProgram(), census);
+  const ground = { census, watchdog, orphans };
   const count = options.workers ?? (availableParallelism() < 4 ? 1 : 2);
-  const links = Array.from({ length: Math.max(1, count) }, (_, index) => new WorkerLink(toSetup(options, `w${index + 1}`), census));
+  const links = Array.from({ length: Math.max(1, count) }, (_, index) => new WorkerLink(toSetup(options, `w${index + 1}`), ground));
   const seats = new Seats(links);
   const abandon = () => links.forEach((link) => link.abandon());
   process.once("exit", abandon);
@@ -94,13 +114,41 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       if (closing !== null) return Promise.resolve(unstarted("cancelled", performance.now(), "The supervisor is closed"));
       return seats.of(request.session).run(request);
     },
+    open: (request) => {
+      if (closing !== null) return silence(unstarted("cancelled", performance.now(), "The supervisor is closed"));
+      return seats.of(request.call).open(request);
+    },
     workerOf: (session) => seats.of(session).name,
     warm: () => {
       if (closing === null) links[0]?.warm();
     },
     live: () => links.flatMap((link) => link.live()),
     endLeftovers: async (calls) => (await Promise.all(calls.map((left) => endLeftover(left, census)))).flat(),
-    close: () => closing ??= Promise.all(links.map((link) => link.close())).then(() => void process.off("exit", abandon)),
+    unpromised: () => [
+      ...(hasProc() ? [] : ["Only the process group of a call is ended with it: there is no list of processes to find others in"]),
+      ...orphans.unpromised,
+      ...(watchdog.problem === null
+        ? []
+        : [`What runs would outlive a kill of the runtime, as the watchdog is not there: ${watchdog.problem}`]),
+      ...new Set(links.flatMap((link) => link.unpromised)),
+    ],
+    close: () => closing ??= closeAll(),
+  };
+
+  async function closeAll(): Promise<void> {
+    await Promise.all(links.map((link) => link.close()));
+    await orphans.close();
+    await watchdog.close();
+    process.off("exit", abandon);
+  }
+}
+
+/** A conversation that never was. */
+function silence(run: Run): Conversation {
+  return {
+    send: () => Promise.reject(new Error("Cannot send as the process was not started")),
+    close: () => {},
+    ended: Promise.resolve(run),
   };
 }
 
@@ -108,6 +156,8 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
 function refuseAll(problem: string): Supervisor {
   return {
     run: () => Promise.resolve(unstarted("cannot_start", performance.now(), problem)),
+    open: () => silence(unstarted("cannot_start", performance.now(), problem)),
+    unpromised: () => [problem],
     workerOf: () => "none",
     warm: () => {},
     live: () => [],

@@ -4,7 +4,7 @@
  */
 import * as v from "valibot";
 import type { Json, JsonObject } from "../session/json.ts";
-import type { HostContext, HostReply, Launch, ProcessIdentity, Run } from "../session/launch.ts";
+import type { HostContext, HostModule, HostReply, Launch, ProcessIdentity, Run } from "../session/launch.ts";
 import { Outcome, ReapedProcess } from "../session/outcome.ts";
 
 const id = v.pipe(v.number(), v.integer());
@@ -24,21 +24,29 @@ const HostReplySchema = v.object({
   text: v.string(),
   data: v.exactOptional(json),
   changes: v.exactOptional(v.pipe(v.array(jsonObject), v.readonly())),
+  whole_bytes: v.exactOptional(v.number()),
 }) satisfies v.GenericSchema<HostReply>;
+
+const HostModuleSchema = v.object({
+  file: v.string(),
+  ask: v.picklist(["call", "describe"]),
+}) satisfies v.GenericSchema<HostModule>;
+
+const command = { argv: v.pipe(v.array(v.string()), v.minLength(1), v.readonly()), cwd: v.string(), env: environment };
 
 const LaunchSchema = v.variant("kind", [
   v.object({
     kind: v.literal("process"),
-    argv: v.pipe(v.array(v.string()), v.minLength(1), v.readonly()),
-    cwd: v.string(),
-    env: environment,
+    ...command,
     stdin: v.nullable(v.string()),
     timeout_ms: duration,
     cap_bytes: duration,
+    speaks: v.exactOptional(v.literal("frames")),
   }),
   v.object({
     kind: v.literal("host"),
     tool: v.string(),
+    module: v.exactOptional(HostModuleSchema),
     input: v.string(),
     context: HostContextSchema,
     timeout_ms: duration,
@@ -56,6 +64,7 @@ const RunSchema = v.object({
   problem: v.exactOptional(v.string()),
   duration_ms: v.number(),
   reaped: v.pipe(v.array(ReapedProcess), v.readonly()),
+  messages_dropped: v.exactOptional(v.number()),
 }) satisfies v.GenericSchema<Run>;
 
 /** What a worker thread is given when it is made. */
@@ -77,7 +86,28 @@ export type WorkerSetup = v.InferOutput<typeof WorkerSetup>;
 
 /** Main thread → worker thread. `id`: of the run, made by the main thread. */
 export const ToWorker = v.variant("type", [
-  v.object({ type: v.literal("run"), id, session: v.string(), call: v.string(), launch: LaunchSchema, live: v.boolean() }),
+  v.object({
+    type: v.literal("run"),
+    id,
+    session: v.string(),
+    call: v.string(),
+    launch: LaunchSchema,
+    /** Whether somebody listens to what it writes, or says, while it runs. */
+    live: v.object({ output: v.boolean(), messages: v.boolean() }),
+  }),
+  v.object({
+    type: v.literal("converse"),
+    id,
+    call: v.string(),
+    launch: v.object(command),
+    line_bytes: duration,
+    window_bytes: duration,
+    stderr_bytes: duration,
+  }),
+  /** `number`: of the line, made by the main thread. */
+  v.object({ type: v.literal("say"), id, number: id, line: v.string() }),
+  /** Lines of a conversation were taken by who listens. */
+  v.object({ type: v.literal("took"), id, bytes: v.number() }),
   v.object({ type: v.literal("cancel"), id }),
   v.object({ type: v.literal("warm") }),
   v.object({ type: v.literal("close") }),
@@ -86,9 +116,16 @@ export type ToWorker = v.InferOutput<typeof ToWorker>;
 
 /** Worker thread → main thread. */
 export const FromWorker = v.variant("type", [
-  v.object({ type: v.literal("ready") }),
+  /** `unpromised`: what cannot be promised here, for people. */
+  v.object({ type: v.literal("ready"), unpromised: v.array(v.string()) }),
   v.object({ type: v.literal("spawned"), id, identity }),
+  /** A process that is known only because it was seen. `lineage`: of its ancestors. */
+  v.object({ type: v.literal("strayed"), lineage: v.string(), identity }),
   v.object({ type: v.literal("output"), id, stream: v.picklist(["stdout", "stderr"]), text: v.string() }),
+  v.object({ type: v.literal("messages"), id, messages: v.array(json) }),
+  v.object({ type: v.literal("heard"), id, lines: v.array(v.string()), bytes: v.number() }),
+  /** `problem`: why the line was not said. */
+  v.object({ type: v.literal("said"), id, number: id, problem: v.nullable(v.string()) }),
   v.object({ type: v.literal("settled"), id, run: RunSchema }),
   v.object({ type: v.literal("host_started"), entry: v.string(), identity }),
   v.object({ type: v.literal("host_ended"), entry: v.string() }),
@@ -101,6 +138,7 @@ export const ToHost = v.object({
   type: v.literal("call"),
   id,
   tool: v.string(),
+  module: v.exactOptional(HostModuleSchema),
   /** Canonical JSON text: the numbers as they were written. */
   input: v.string(),
   context: HostContextSchema,
@@ -110,9 +148,13 @@ export type ToHost = v.InferOutput<typeof ToHost>;
 /** Tool host → worker thread. */
 export const FromHost = v.variant("type", [
   v.object({ type: v.literal("ready") }),
+  v.object({ type: v.literal("message"), id, message: json }),
   v.object({ type: v.literal("reply"), id, reply: HostReplySchema }),
 ]);
 export type FromHost = v.InferOutput<typeof FromHost>;
+
+/** The descriptor on which a tool host answers. */
+export const FRAMES = 3;
 
 /** No frame of either direction is longer, in bytes. */
 export const MAX_FRAME_BYTES = 32 * 1024 * 1024;

@@ -9,12 +9,12 @@
 import type { Worker } from "node:worker_threads";
 import * as v from "valibot";
 import { startSupervisorThread } from "../platform/self.ts";
-import { NOTHING_CAPTURED, type ProcessIdentity, type Run } from "../session/launch.ts";
-import type { ReapedProcess } from "../session/outcome.ts";
-import type { Census } from "./census.ts";
+import type { Conversation, ConversationRequest, ProcessIdentity, Run } from "../session/launch.ts";
+import { Dialogue } from "./dialogue.ts";
 import { MAX_TIMER_MS } from "./first-cause.ts";
 import { endAll, killNow } from "./kill.ts";
-import { lineageEntry } from "./lineage.ts";
+import { carries } from "./lineage.ts";
+import { type Ground, PendingRuns } from "./pending.ts";
 import { GRACE_MS, unstarted } from "./process.ts";
 import type { LiveProcess, RunRequest } from "./supervisor.ts";
 import { FromWorker, type ToWorker, type WorkerSetup } from "./wire.ts";
@@ -30,15 +30,6 @@ export interface Patience {
 
 const PATIENCE: Patience = { start: 15_000, silence: 45_000, close: 10_000 };
 
-interface Pending {
-  readonly request: RunRequest;
-  readonly began: number;
-  readonly settle: (run: Run) => void;
-  leader: ProcessIdentity | null;
-  sent: boolean;
-  silence: ReturnType<typeof setTimeout> | null;
-}
-
 type Thread =
   | { readonly kind: "none" }
   | { readonly kind: "starting"; readonly worker: Worker; readonly deadline: ReturnType<typeof setTimeout> }
@@ -46,22 +37,24 @@ type Thread =
 
 export class WorkerLink {
   readonly #setup: WorkerSetup;
-  readonly #census: Census;
+  readonly #ground: Ground;
   readonly #startThread: (setup: unknown) => Worker;
   readonly #patience: Patience;
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending: PendingRuns;
   /** Hosts by the entry their processes are known by. */
   readonly #hosts = new Map<string, ProcessIdentity>();
   readonly #burials = new Set<Promise<unknown>>();
   readonly #queue: ToWorker[] = [];
   #thread: Thread = { kind: "none" };
   #runs = 0;
+  #unpromised: readonly string[] = [];
   #closed: (() => void) | null = null;
 
   /** `startThread` and `patience` are for tests, which bring threads that die. */
-  constructor(setup: WorkerSetup, census: Census, startThread: (setup: unknown) => Worker = startSupervisorThread, patience = PATIENCE) {
+  constructor(setup: WorkerSetup, ground: Ground, startThread: (setup: unknown) => Worker = startSupervisorThread, patience = PATIENCE) {
     this.#setup = setup;
-    this.#census = census;
+    this.#ground = ground;
+    this.#pending = new PendingRuns(setup.runtime, ground);
     this.#startThread = startThread;
     this.#patience = patience;
   }
@@ -70,16 +63,16 @@ export class WorkerLink {
     return this.#setup.name;
   }
 
+  get unpromised(): readonly string[] {
+    return this.#unpromised;
+  }
+
   get busy(): number {
     return this.#pending.size;
   }
 
   live(): readonly LiveProcess[] {
-    const live: LiveProcess[] = [];
-    for (const { leader, request } of this.#pending.values()) {
-      if (leader !== null) live.push({ ...leader, call: request.call, worker: this.name });
-    }
-    return live;
+    return this.#pending.all().flatMap(({ leader, call }) => leader === null ? [] : [{ ...leader, call, worker: this.name }]);
   }
 
   warm(): void {
@@ -87,23 +80,29 @@ export class WorkerLink {
   }
 
   run(request: RunRequest): Promise<Run> {
-    const began = performance.now();
     const { signal, session, call, launch } = request;
-    if (signal.aborted) return Promise.resolve(unstarted("cancelled", began));
+    if (signal.aborted) return Promise.resolve(unstarted("cancelled", performance.now()));
     const id = ++this.#runs;
     return new Promise((resolve) => {
       const cancel = () => this.#cancel(id);
-      const settle = (run: Run) => {
+      this.#pending.add(id, call, request, (run) => {
         signal.removeEventListener("abort", cancel);
-        const { silence } = this.#pending.get(id) ?? { silence: null };
-        if (silence !== null) clearTimeout(silence);
-        this.#pending.delete(id);
         resolve(run);
-      };
-      this.#pending.set(id, { request, began, settle, leader: null, sent: false, silence: null });
+      });
       signal.addEventListener("abort", cancel, { once: true });
-      this.#send({ type: "run", id, session, call, launch, live: request.onOutput !== undefined });
+      const live = { output: request.onOutput !== undefined, messages: request.onMessage !== undefined };
+      this.#send({ type: "run", id, session, call, launch, live });
     });
+  }
+
+  open(request: ConversationRequest): Conversation {
+    const { call, launch, line_bytes, window_bytes, stderr_bytes } = request;
+    const id = ++this.#runs;
+    const dialogue = new Dialogue(id, request, { send: (message) => this.#send(message), cancel: () => this.#cancel(id) });
+    this.#pending.add(id, call, { dialogue }, (run) => dialogue.settle(run));
+    const { argv, cwd, env } = launch;
+    this.#send({ type: "converse", id, call, launch: { argv, cwd, env }, line_bytes, window_bytes, stderr_bytes });
+    return dialogue;
   }
 
   /** Cancels what runs, ends the hosts and the thread, and resolves when nothing of them is alive. */
@@ -121,10 +120,9 @@ export class WorkerLink {
 
   /** Kills every process of the worker at once, without a word to it: for when the runtime ends. */
   abandon(): void {
-    for (const [entry, leader] of this.#hosts) killNow({ leader, entry }, this.#census);
-    for (const { leader, request } of this.#pending.values()) {
-      killNow({ leader, entry: lineageEntry(this.#setup.runtime, request.call) }, this.#census);
-    }
+    const { census } = this.#ground;
+    for (const [entry, leader] of this.#hosts) killNow({ leader, entry }, census);
+    for (const { leader, entry } of this.#pending.all()) killNow({ leader, entry }, census);
   }
 
   #cancel(id: number): void {
@@ -143,13 +141,13 @@ export class WorkerLink {
   }
 
   #post(worker: Worker, message: ToWorker): void {
-    if (message.type !== "run") return worker.postMessage(message);
+    if (message.type !== "run" && message.type !== "converse") return worker.postMessage(message);
     const pending = this.#pending.get(message.id);
     if (pending === undefined) return;
     try {
       worker.postMessage(message);
       pending.sent = true;
-      this.#expect(message.id, message.launch.timeout_ms);
+      if (message.type === "run") this.#expect(message.id, message.launch.timeout_ms);
     } catch (error) {
       pending.settle(unstarted("cannot_start", pending.began, `Cannot start as the launch is malformed: ${(error as Error).message}`));
     }
@@ -168,6 +166,7 @@ export class WorkerLink {
 
   #start(): void {
     let worker: Worker;
+    this.#ground.watchdog.ensure();
     try {
       worker = this.#startThread(this.#setup);
     } catch (error) {
@@ -188,24 +187,45 @@ export class WorkerLink {
     if (this.#thread.kind === "none" || this.#thread.worker !== worker) return;
     switch (message.type) {
       case "ready":
+        this.#unpromised = message.unpromised;
         return this.#open(worker);
       case "spawned": {
         const pending = this.#pending.get(message.id);
         if (pending === undefined) return;
         pending.leader = message.identity;
-        return pending.request.onSpawned?.(message.identity);
+        this.#ground.watchdog.tell(pending.entry, message.identity);
+        return pending.listeners.onSpawned?.(message.identity);
       }
+      case "strayed":
+        return this.#follow(message.lineage, message.identity);
       case "output":
-        return this.#pending.get(message.id)?.request.onOutput?.(message.stream, message.text);
+        return this.#pending.get(message.id)?.listeners.onOutput?.(message.stream, message.text);
+      case "messages": {
+        const { onMessage } = this.#pending.get(message.id)?.listeners ?? {};
+        return message.messages.forEach((each) => onMessage?.(each));
+      }
+      case "heard":
+        return this.#pending.get(message.id)?.listeners.dialogue?.hear(message.lines, message.bytes);
+      case "said":
+        return this.#pending.get(message.id)?.listeners.dialogue?.learn(message.number, message.problem);
       case "settled":
         return this.#pending.get(message.id)?.settle(message.run);
       case "host_started":
+        this.#ground.watchdog.tell(message.entry, message.identity);
         return void this.#hosts.set(message.entry, message.identity);
       case "host_ended":
+        this.#ground.watchdog.forget(message.entry);
         return void this.#hosts.delete(message.entry);
       case "closed":
         return this.#closed?.();
     }
+  }
+
+  /** The watchdog has to know by name what it could not find by tag or group. */
+  #follow(lineage: string, identity: ProcessIdentity): void {
+    const owners = [...this.#hosts.keys(), ...this.#pending.all().map(({ entry }) => entry)];
+    const owner = owners.find((entry) => carries(lineage, entry));
+    if (owner !== undefined) this.#ground.watchdog.tell(owner, identity);
   }
 
   #open(worker: Worker): void {
@@ -228,29 +248,14 @@ export class WorkerLink {
   #failAll(why: string): void {
     this.#queue.length = 0;
     const problem = `The supervisor's worker ${this.name} died: ${why}`;
-    const ends = [...this.#pending.values()].map((pending) => this.#fail(pending, problem));
-    const hosts = [...this.#hosts].map(([entry, leader]) => endAll({ leader, entry }, this.#census, GRACE_MS));
+    const ends = this.#pending.all().map((pending) => this.#pending.fail(pending, problem));
+    const hosts = [...this.#hosts].map(async ([entry, leader]) => {
+      await endAll({ leader, entry }, this.#ground.census, GRACE_MS);
+      this.#ground.watchdog.forget(entry);
+    });
     this.#hosts.clear();
     const burial = Promise.all([...ends, ...hosts]);
     this.#burials.add(burial);
     void burial.finally(() => this.#burials.delete(burial));
   }
-
-  async #fail(pending: Pending, problem: string): Promise<void> {
-    const { request, began, leader } = pending;
-    if (!pending.sent) return pending.settle(unstarted("cannot_start", began, problem));
-    const { found } = await endAll({ leader, entry: lineageEntry(this.#setup.runtime, request.call) }, this.#census, GRACE_MS);
-    pending.settle(workerDied(problem, began, found));
-  }
-}
-
-function workerDied(problem: string, began: number, reaped: readonly ReapedProcess[]): Run {
-  return {
-    outcome: { kind: "unknown", cause: "worker_died" },
-    stdout: NOTHING_CAPTURED,
-    stderr: NOTHING_CAPTURED,
-    problem,
-    duration_ms: performance.now() - began,
-    reaped,
-  };
 }

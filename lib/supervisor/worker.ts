@@ -2,35 +2,45 @@
  * [worker thread] Carries out launches for the main thread: spawns, drains, times, kills. Loaded by
  * `startSupervisorThread` and by nothing else.
  *
- * W1  Every `run` is answered by exactly one `settled`; `spawned` comes before it, if a process was started.
+ * W1  Every `run` and `converse` is answered by exactly one `settled`; `spawned` comes before it, if a process was started.
  * W2  After `closed` no process that this thread started is alive.
  */
 import { isMainThread, type MessagePort, parentPort, workerData } from "node:worker_threads";
 import * as v from "valibot";
-import type { Run } from "../session/launch.ts";
+import { adoptOrphans } from "../platform/reaper.ts";
+import type { Launch, ProcessIdentity, Run } from "../session/launch.ts";
 import { createCensus } from "./census.ts";
+import { TalkingProcess } from "./conversation.ts";
 import { HostPool } from "./hosts.ts";
 import { extendLineage, LINEAGE, tagEnvironment } from "./lineage.ts";
-import { runProcess, unstarted } from "./process.ts";
+import { FIRST_PAUSE_MS, Lookout } from "./lookout.ts";
+import { runModuleCall } from "./module-call.ts";
+import { type ProcessWatch, runProcess, unstarted } from "./process.ts";
 import { type FromWorker, ToWorker, WorkerSetup } from "./wire.ts";
 
-type RunMessage = Extract<ToWorker, { type: "run" }>;
+type Message<T extends ToWorker["type"]> = Extract<ToWorker, { type: T }>;
 
 const port = ownPort();
 const setup = v.parse(WorkerSetup, workerData);
 const census = createCensus();
+const lookout = new Lookout(census, (stray) => post({ type: "strayed", ...stray }));
 const pool = new HostPool(setup, census, {
   onStarted: (entry, identity) => post({ type: "host_started", entry, identity }),
   onEnded: (entry) => post({ type: "host_ended", entry }),
 });
-const running = new Map<number, { readonly stop: AbortController; readonly settled: Promise<void> }>();
+const running = new Map<number, { stop(): void; readonly settled: Promise<void> }>();
+const talking = new Map<number, TalkingProcess>();
 
+const unadopted = adoptOrphans();
 port.on("message", (message: unknown) => {
   const parsed = v.safeParse(ToWorker, message);
   if (parsed.success) receive(parsed.output);
   else refuse(message, v.summarize(parsed.issues));
 });
-post({ type: "ready" });
+post({
+  type: "ready",
+  unpromised: unadopted === null ? [] : [`A process that drops its tag and leaves its session can outlive its call: ${unadopted}`],
+});
 
 function ownPort(): MessagePort {
   if (isMainThread || parentPort === null) throw new Error("Cannot run the supervisor's worker on the main thread as it would block it");
@@ -41,8 +51,14 @@ function receive(message: ToWorker): void {
   switch (message.type) {
     case "run":
       return begin(message);
+    case "converse":
+      return converse(message);
+    case "say":
+      return void say(message);
+    case "took":
+      return talking.get(message.id)?.took(message.bytes);
     case "cancel":
-      return running.get(message.id)?.stop.abort();
+      return running.get(message.id)?.stop();
     case "warm":
       return pool.warm();
     case "close":
@@ -50,26 +66,71 @@ function receive(message: ToWorker): void {
   }
 }
 
-function begin(message: RunMessage): void {
-  const { id } = message;
+function begin(message: Message<"run">): void {
   const stop = new AbortController();
-  const settled = perform(message, stop.signal).then((run) => {
-    running.delete(id);
-    post({ type: "settled", id, run });
+  running.set(message.id, {
+    stop: () => stop.abort(),
+    settled: settle(message.id, perform(message, stop.signal), firstLook(message.launch)),
   });
-  running.set(id, { stop, settled });
 }
 
-function perform(message: RunMessage, signal: AbortSignal): Promise<Run> {
-  const { id, launch, session, call, live } = message;
-  if (launch.kind === "host") return pool.run(launch, signal);
-  const lineage = extendLineage(setup.lineage, launch.env[LINEAGE], setup.runtime, call);
-  const env = tagEnvironment(launch.env, { lineage: lineage.value, session, call });
-  const watch = {
-    onSpawned: (identity: { pid: number; pgid: number; start_time: string }) => post({ type: "spawned", id, identity }),
-    ...(live ? { onOutput: (stream: "stdout" | "stderr", text: string) => post({ type: "output", id, stream, text }) } : {}),
+/** A built-in hides nothing, and most have answered before a look would end. */
+function firstLook(launch: Launch): number {
+  return launch.kind === "host" && launch.module === undefined ? FIRST_PAUSE_MS : 0;
+}
+
+async function settle(id: number, ending: Promise<Run>, first_look_ms: number): Promise<void> {
+  lookout.enter(first_look_ms);
+  const run = await ending;
+  lookout.leave();
+  running.delete(id);
+  talking.delete(id);
+  post({ type: "settled", id, run });
+}
+
+function perform({ id, launch, session, call, live }: Message<"run">, signal: AbortSignal): Promise<Run> {
+  if (launch.kind === "host" && launch.module === undefined) return pool.run(launch, signal);
+  const env = launch.kind === "process" ? launch.env : launch.context.env;
+  const lineage = extendLineage(setup.lineage, env[LINEAGE], setup.runtime, call);
+  const tags = { lineage: lineage.value, session, call };
+  const watch: ProcessWatch = {
+    onSpawned: announce(id),
+    ...(live.output ? { onOutput: (stream, text) => post({ type: "output", id, stream, text }) } : {}),
+    ...(live.messages ? { onMessages: (messages) => post({ type: "messages", id, messages: [...messages] }) } : {}),
   };
-  return runProcess({ launch, env, entry: lineage.entry }, watch, census, signal);
+  if (launch.kind === "process") return runProcess({ launch, env: tagEnvironment(env, tags), entry: lineage.entry }, watch, census, signal);
+  const { command, start_ms } = setup.hosts;
+  return runModuleCall({ launch, host: { command, tags, entry: lineage.entry, start_ms } }, watch, census, signal);
+}
+
+function converse({ id, call, launch, line_bytes, window_bytes, stderr_bytes }: Message<"converse">): void {
+  const lineage = extendLineage(setup.lineage, launch.env[LINEAGE], setup.runtime, call);
+  const env = tagEnvironment(launch.env, { lineage: lineage.value, call });
+  const job = { launch, env, entry: lineage.entry, line_bytes, window_bytes, stderr_bytes };
+  const watch = {
+    onSpawned: announce(id),
+    onLines: (lines: readonly string[], bytes: number) => post({ type: "heard", id, lines: [...lines], bytes }),
+  };
+  const talk = new TalkingProcess(job, watch, census);
+  talking.set(id, talk);
+  running.set(id, { stop: () => talk.close(), settled: settle(id, talk.ended, 0) });
+}
+
+async function say({ id, number, line }: Message<"say">): Promise<void> {
+  try {
+    await (talking.get(id) ?? ended()).say(line);
+    post({ type: "said", id, number, problem: null });
+  } catch (error) {
+    post({ type: "said", id, number, problem: (error as Error).message });
+  }
+}
+
+function ended(): never {
+  throw new Error("Cannot send as the process has ended");
+}
+
+function announce(id: number): (identity: ProcessIdentity) => void {
+  return (identity) => post({ type: "spawned", id, identity });
 }
 
 /** A launch that is none is that call's failure, not ours. */
@@ -80,7 +141,7 @@ function refuse(message: unknown, problem: string): void {
 }
 
 async function close(): Promise<void> {
-  for (const { stop } of running.values()) stop.abort();
+  for (const run of running.values()) run.stop();
   await Promise.all([...running.values()].map(({ settled }) => settled));
   await pool.close();
   post({ type: "closed" });

@@ -28,6 +28,10 @@ try {
   await flood(supervisor);
   await compare();
   await burst(supervisor);
+  await flood(supervisor);
+  await modules();
+  await talk(supervisor);
+  await ends(supervisor);
 } finally {
   await supervisor.close();
   rmSync(folder, { recursive: true });
@@ -64,6 +68,60 @@ async function burst(target: Supervisor): Promise<void> {
   }
   report("8 bare spawns at once", bareAtOnce, "baseline");
   report("8 read_file at once", atOnce, `${target.live().length} processes live`);
+}
+
+async function modules(): Promise<void> {
+  const path = join(folder, "tools.ts");
+  const source =
+    'import { tool } from "orrery";\nexport const t = tool({ name: "t", description: "t", parameters: { type: "object" }, execute: () => 1 });\n';
+  writeFileSync(path, source);
+  const times: number[] = [];
+  const module = { file: path, ask: "call" } as const;
+  for (let round = 0; round < 20; round++) {
+    times.push(
+      await timed(() => run({ kind: "host", tool: "t", module, input: "{}", context: { workspace: folder, env }, timeout_ms: 10_000 })),
+    );
+  }
+  report("a TypeScript tool", times, "a host of its own for each call");
+}
+
+async function talk(target: Supervisor): Promise<void> {
+  let tell = () => {};
+  const limits = { line_bytes: 1e6, window_bytes: 1e6, queue_bytes: 1e6, stderr_bytes: 1e4 };
+  const conversation = target.open({ call: "talk", launch: { argv: ["cat"], cwd: folder, env }, ...limits, onLine: () => tell() });
+  const times: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    times.push(
+      await timed(() =>
+        new Promise<void>((resolve) => {
+          tell = resolve;
+          void conversation.send("a line");
+        })
+      ),
+    );
+  }
+  conversation.close();
+  await conversation.ended;
+  report("a line to cat and back", times, "a conversation");
+}
+
+/** From the cancel to the moment when nothing of a tree of seven is alive. */
+async function ends(target: Supervisor): Promise<void> {
+  const script = "for each in 1 2 3; do setsid sleep 300 & sleep 301 & done; echo ready; wait";
+  const times: number[] = [];
+  for (let round = 0; round < 20; round++) {
+    const stop = new AbortController();
+    const ready = Promise.withResolvers<void>();
+    const ended = target.run({ ...request(shell(script)), signal: stop.signal, onOutput: () => ready.resolve() });
+    await ready.promise;
+    times.push(
+      await timed(() => {
+        stop.abort();
+        return ended;
+      }),
+    );
+  }
+  report("cancel of a tree of 7", times, "until nothing of it is alive");
 }
 
 async function flood(target: Supervisor): Promise<void> {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { identifyChild, readStat } from "../../lib/platform/proc.ts";
-import { type OutputPipe, SpawnFailure, spawnProcess, type SpawnRequest } from "../../lib/platform/spawn.ts";
+import { OPEN_INPUT, type OutputPipe, SpawnFailure, spawnProcess, type SpawnRequest } from "../../lib/platform/spawn.ts";
 
 const onDeno = "Deno" in globalThis;
 const env = { PATH: "/usr/local/bin:/usr/bin:/bin" };
@@ -120,6 +120,30 @@ test("a start that fails throws a SpawnFailure with the system's code, and leaks
   }
   expect(countDescriptors()).toBeLessThan(before + 10);
 });
+
+test("an open input is written as it is read, ends when it is told to, and rejects when nobody can read it", async () => {
+  const child = spawnProcess({ program: "/bin/sh", args: ["-c", "sleep 0.2; wc -c; exit 3"], cwd: "/", env, stdin: OPEN_INPUT });
+  await child.input?.write(Buffer.alloc(300_000));
+  child.input?.end();
+  child.input?.end();
+  expect((await finish(child)).stdout.trim()).toBe("300000");
+  const gone = spawnProcess({ program: "/bin/sh", args: ["-c", "exec 0<&-; sleep 0.3"], cwd: "/", env, stdin: OPEN_INPUT });
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  await expect((async () => await gone.input?.write(Buffer.alloc(300_000)))()).rejects.toThrow();
+  gone.input?.end();
+  await finish(gone);
+});
+
+test("open inputs leak no descriptor", async () => {
+  const before = countDescriptors();
+  for (let round = 0; round < 100; round++) {
+    const child = spawnProcess({ program: "/bin/cat", args: [], cwd: "/", env, stdin: OPEN_INPUT });
+    await child.input?.write(Buffer.from("x"));
+    child.input?.end();
+    expect((await finish(child)).stdout).toBe("x");
+  }
+  expect(countDescriptors()).toBeLessThan(before + 10);
+}, 20_000);
 
 test("hundreds of processes leak no descriptor", async () => {
   const before = countDescriptors();

@@ -77,6 +77,23 @@ test("a deadline ends its own call and not the one beside it", async () => {
   expect(fine.stdout.text).toBe("fine\n");
 });
 
+test("a tool that writes at full speed delays neither its own deadline nor the call beside it", async () => {
+  await using bench = openBench();
+  await bench.run(["true"]);
+  const shown: number[] = [];
+  const flood = bench.sh("yes & yes 1>&2 & yes", { timeout_ms: 800, onOutput: (_stream, text) => shown.push(text.length) });
+  const { value: beside, ms: besideMs } = await timed(() => bench.sh("echo beside"));
+  const { value: run, ms } = await timed(() => flood);
+  expect(beside.stdout.text).toBe("beside\n");
+  expect(besideMs).toBeLessThan(800);
+  expect(run.outcome).toEqual({ kind: "timed_out", after_ms: 800 });
+  expect(ms).toBeLessThan(2500);
+  expect(run.stdout.bytes).toBeGreaterThan(1_000_000);
+  expect(shown.length).toBeLessThan(50);
+  expect(shown.reduce((sum, length) => sum + length, 0)).toBeLessThan(70_000);
+  expect(taggedPids(bench.runtime)).toEqual([]);
+}, 10_000);
+
 test("a host that is killed from outside in the middle of a call", async () => {
   await using bench = openBench();
   const first = await bench.host("echo");

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { JsonObject } from "../../lib/session/json.ts";
 import type { Run } from "../../lib/session/launch.ts";
+import { untilNothingIsLeft, watchdogsOf } from "../fixtures/runtimes.ts";
+import { newRuntime, until } from "../fixtures/supervision.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url).href);
 
@@ -45,6 +47,14 @@ describe("a compiled program, alone in a folder full of decoys", () => {
 
   test("gives no child what would turn it into something else", () => {
     expect(printed.own.stdout.text).not.toMatch(/BUN_OPTIONS|BUN_BE_BUN|DECOY/);
+  });
+
+  test("is its own watchdog", async () => {
+    const runtime = newRuntime();
+    const program = join(folder, "empty/program");
+    expect(spawnSync(program, [runtime], { cwd: folder, env: { PATH: "/usr/bin:/bin" } }).signal).toBe("SIGKILL");
+    expect(await untilNothingIsLeft(runtime)).toBeLessThan(2000);
+    await until("the watchdog has gone", () => watchdogsOf(runtime).length === 0, 2000);
   });
 
   test("is its own tool host, away from the folder", () => {

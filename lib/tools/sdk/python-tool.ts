@@ -43,6 +43,7 @@ function launch(request: readonly string[], { workspace, env }: Place, stdin: st
     stdin,
     timeout_ms,
     cap_bytes: CAP_BYTES,
+    speaks: "frames",
   };
 }
 

@@ -1,0 +1,150 @@
+/**
+ * [main thread] The watchdog: a process beside the runtime that outlives it, if it is killed, just long enough to kill
+ * what it started (`last-rites.ts`). While the runtime lives it is a shell that waits for the end of its input.
+ *
+ * G1  It runs before the first process is started, in a session of its own and without our tag, and nothing but the
+ *     runtime holds the other end of its input: that ends when the runtime does, however it does.
+ * G2  It is told of every process that leads a call, and of what has strayed from one, as they come and go. What was
+ *     started in the last moment and was not told yet is known by its tag.
+ * G3  If it dies it is started again and told everything again. If it stops reading it is killed, and so on.
+ * G4  When the supervisor closes it is told to go, and does nothing then.
+ */
+import { accessSync, constants } from "node:fs";
+import { type Companion, spawnCompanion } from "../platform/spawn-companion.ts";
+import type { ProcessIdentity } from "../session/launch.ts";
+import { baseEnvironment } from "./lineage.ts";
+
+export class Watchdog {
+  readonly #command: readonly string[];
+  readonly #living = new Map<string, Set<string>>();
+  #companion: Companion | null = null;
+  #started = 0;
+  #pause = FIRST_PAUSE_MS;
+  #problem: string | null = null;
+  #closed = false;
+
+  /** @param command program and arguments that wait for the end of their input and then perform the last rites */
+  constructor(command: readonly string[]) {
+    this.#command = command;
+  }
+
+  /** Why there is no watchdog now, if there should be one. */
+  get problem(): string | null {
+    return this.#problem;
+  }
+
+  /** G1: to be called before anything is started. */
+  ensure(): void {
+    if (this.#closed || this.#companion !== null || this.#problem !== null) return;
+    this.#start();
+  }
+
+  /** @param owner whose process it is: told by `forget` that all of them are gone */
+  tell(owner: string, { pid, start_time }: ProcessIdentity): void {
+    if (start_time === "") return; // Could not be told from another with its pid.
+    const record = `${pid} ${start_time.replaceAll(" ", "_")}`;
+    const records = this.#living.get(owner) ?? new Set();
+    this.#living.set(owner, records.add(record));
+    this.#write(`+ ${record}`);
+  }
+
+  forget(owner: string): void {
+    for (const record of this.#living.get(owner) ?? []) this.#write(`- ${record}`);
+    this.#living.delete(owner);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const companion = this.#companion;
+    if (companion === null) return;
+    this.#write("bye");
+    companion.dismiss();
+    const late = setTimeout(() => companion.kill(), CLOSE_MS);
+    await companion.exited;
+    clearTimeout(late);
+  }
+
+  #start(): void {
+    const command = hasShell() ? [SHELL, "-c", SCRIPT, "orrery-watchdog", ...this.#command] : this.#command;
+    this.#started = performance.now();
+    try {
+      const companion = spawnCompanion(command, baseEnvironment());
+      this.#companion = companion;
+      ownPids.add(companion.pid);
+      void companion.exited.then((why) => this.#lose(companion, `it ended (${why})`));
+    } catch (error) {
+      return this.#retry((error as Error).message);
+    }
+    this.#problem = null;
+    for (const records of this.#living.values()) for (const record of records) this.#write(`+ ${record}`);
+  }
+
+  /** G3. */
+  #lose(companion: Companion, why: string): void {
+    this.#companion = null;
+    ownPids.delete(companion.pid);
+    if (!this.#closed) this.#retry(why);
+  }
+
+  #retry(why: string): void {
+    this.#problem = why;
+    this.#pause = performance.now() - this.#started > STEADY_MS ? FIRST_PAUSE_MS : Math.min(this.#pause * 2, LAST_PAUSE_MS);
+    setTimeout(() => this.#closed || this.#start(), this.#pause).unref();
+  }
+
+  #write(line: string): void {
+    if (this.#companion === null) return; // It will be told when it has been started again.
+    this.#companion.tell(`${line}\n`);
+    if (this.#companion.unread > MAX_UNREAD_BYTES) this.#companion.kill();
+  }
+}
+
+/** Watchdogs of this process: children of the main thread that are nobody's orphans. */
+export function isWatchdog(pid: number): boolean {
+  return ownPids.has(pid);
+}
+
+const ownPids = new Set<number>();
+const FIRST_PAUSE_MS = 10;
+const LAST_PAUSE_MS = 10_000;
+/** One that lived as long as this did not die of how it was started. */
+const STEADY_MS = 1000;
+const CLOSE_MS = 1000;
+const MAX_UNREAD_BYTES = 1024 * 1024;
+
+const SHELL = "/bin/sh";
+
+function hasShell(): boolean {
+  try {
+    accessSync(SHELL, constants.X_OK);
+    return true;
+  } catch {
+    // Images without a shell: then our own program waits, which weighs more.
+    return false;
+  }
+}
+
+/**
+ * Keeps the list of what lives, and at the end of its input becomes the program that knows how to end it. It never
+ * starts a process. If the program has been removed meanwhile, the groups are killed whose leaders are still the same.
+ */
+export const SCRIPT = `
+trap '' HUP INT TERM
+kept=
+while read -r word pid start; do
+  case $word in
+    +) kept="$kept $pid:$start" ;;
+    -) left=
+      for each in $kept; do [ "$each" = "$pid:$start" ] || left="$left $each"; done
+      kept=$left ;;
+    bye) exit 0 ;;
+  esac
+done
+[ -x "$1" ] && exec "$@" $kept
+for each in $kept; do
+  pid=\${each%:*}
+  read -r stat <"/proc/$pid/stat" || continue
+  set -- \${stat##*) }
+  [ "\${20}" = "\${each#*:}" ] && [ "$pid" -gt 1 ] && kill -9 "-$pid"
+done
+`;
