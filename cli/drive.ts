@@ -19,16 +19,43 @@ export async function driveTurn(shell: Shell, flags: TurnFlags, prepare: () => P
     if (flags.events && flags.outputFormat !== "json") {
       throw new UsageError("Cannot add events to this output: --events needs --output-format json");
     }
-    return await driveInterruptibly(shell, flags, presenter, await prepare());
+    const began = performance.now();
+    const drive = await within(flags.timeout, prepare());
+    const left = flags.timeout === undefined ? null : Math.max(0, flags.timeout * 1000 - (performance.now() - began));
+    return await driveInterruptibly(shell, flags, presenter, drive, left);
   } catch (error) {
     presenter.fail(error);
-    throw error;
+    if (!(error instanceof WallClockReached)) throw error;
+    shell.err.write(`orrery: ${error.message}\n`);
+    return "timeout";
   }
 }
 
-async function driveInterruptibly(shell: Shell, flags: TurnFlags, presenter: Presenter, drive: Drive): Promise<Ending> {
+/** `--timeout` ran out before there was a turn. */
+class WallClockReached extends Error {
+  override readonly name = "WallClockReached";
+}
+
+async function within<T>(seconds: number | undefined, work: Promise<T>): Promise<T> {
+  if (seconds === undefined) return await work;
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new WallClockReached(`wall clock of ${seconds} s reached before there was a prompt`)), seconds * 1000);
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function driveInterruptibly(
+  shell: Shell,
+  flags: TurnFlags,
+  presenter: Presenter,
+  drive: Drive,
+  timeout_ms: number | null,
+): Promise<Ending> {
   const interruption = listenForInterruption(shell.err);
-  const timeout = flags.timeout === undefined ? {} : { timeout_ms: flags.timeout * 1000 };
+  const timeout = timeout_ms === null ? {} : { timeout_ms };
   const options = { stop: interruption.stop, now: interruption.now, ...timeout };
   try {
     const result = await withAgent(shell, toTurnAgentOptions(shell, flags, presenter), (agent) => drive(agent, presenter, options));

@@ -11,7 +11,9 @@ export interface Interruption {
   close(): void;
 }
 
-const CAUSES = { SIGINT: "interrupted", SIGTERM: "terminated" } as const;
+/** A terminal that goes away ends what ran in it, like a request to terminate. */
+const CAUSES = { SIGINT: "interrupted", SIGTERM: "terminated", SIGHUP: "terminated" } as const;
+type Heard = keyof typeof CAUSES;
 
 /** The first signal stops at a safe point, the second at once, a third ends the process as if nobody listened. */
 export function listenForInterruption(err: Out): Interruption {
@@ -19,7 +21,7 @@ export function listenForInterruption(err: Out): Interruption {
   const now = new AbortController();
   let cause: Interruption["cause"] = null;
 
-  const receive = (signal: keyof typeof CAUSES) => {
+  const receive = (signal: Heard) => {
     const reason: StopReason = { reason: "cancelled", detail: `${signal} received` };
     cause ??= CAUSES[signal];
     if (stop.signal.aborted) {
@@ -30,10 +32,11 @@ export function listenForInterruption(err: Out): Interruption {
       stop.abort(reason);
     }
   };
-  const onInterrupt = () => receive("SIGINT");
-  const onTerminate = () => receive("SIGTERM");
-  const close = () => void process.off("SIGINT", onInterrupt).off("SIGTERM", onTerminate);
-  process.on("SIGINT", onInterrupt).on("SIGTERM", onTerminate);
+  const listeners = (Object.keys(CAUSES) as Heard[]).map((signal) => ({ signal, listen: () => receive(signal) }));
+  const close = () => {
+    for (const { signal, listen } of listeners) process.off(signal, listen);
+  };
+  for (const { signal, listen } of listeners) process.on(signal, listen);
 
   return {
     stop: stop.signal,

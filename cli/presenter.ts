@@ -55,7 +55,7 @@ function presentJson(shell: Shell, withEvents: boolean): Presenter {
     },
     pause: () => undefined,
     finish: (result) => print({ result }),
-    fail: (error) => print({ result: null, reason: error instanceof Error ? error.message : String(error) }),
+    fail: (error) => print({ result: known === null ? null : known.soFar(), reason: error instanceof Error ? error.message : String(error) }),
   };
 }
 

@@ -40,7 +40,12 @@ export async function openServers(workshop: Workshop, paths: Paths, supervisor: 
   return { notices, close: () => room.close(), toolbox: () => workshop.assemble(room.candidates()) };
 }
 
-async function openRoom(merged: MergedServers, workshop: Workshop, supervisor: Supervisor, onNotice: (notice: AgentNotice) => void): Promise<McpRoom> {
+async function openRoom(
+  merged: MergedServers,
+  workshop: Workshop,
+  supervisor: Supervisor,
+  onNotice: (notice: AgentNotice) => void,
+): Promise<McpRoom> {
   const { openMcp } = await import("../tools/mcp/room.ts");
   const room = openMcp({
     servers: merged.active,

@@ -44,11 +44,14 @@ export class Session {
   readonly #ports: TurnPorts;
   readonly #lease: Lease;
   #running = false;
+  /** The state before the newest turn. */
+  #before: SessionState;
 
   constructor(ports: TurnPorts, lease: Lease) {
     this.id = ports.session;
     this.#ports = ports;
     this.#lease = lease;
+    this.#before = ports.recorder.state;
   }
 
   state(): SessionState {
@@ -103,6 +106,12 @@ export class Session {
     return await this.#run(options, before);
   }
 
+  /** What there is to tell of a turn that could not be driven to its end. */
+  soFar(): TurnResult {
+    const notes: TurnNotes = { unanswered: false, error: null, consultations: 0 };
+    return { ...toResult(this.#before, this.state(), notes), reason: "failed", timed_out: false };
+  }
+
   /** Releases the session; an open turn stays open in the log. */
   async close(): Promise<void> {
     try {
@@ -123,6 +132,7 @@ export class Session {
   /** `before`: the state that the result is told against. */
   async #run(options: TurnOptions, before = this.state()): Promise<TurnResult> {
     const notes: TurnNotes = { unanswered: false, error: null, consultations: 0 };
+    this.#before = before;
     const clock = wallClock(options.timeout_ms ?? this.#ports.timeout_ms);
     const stops = options.stop === undefined ? [] : [options.stop];
     const nows = [clock.signal, ...(options.now === undefined ? [] : [options.now])];
@@ -160,7 +170,7 @@ function toResult(before: SessionState, after: SessionState, notes: TurnNotes): 
     ...(notes.error === null ? {} : { error: notes.error }),
     unanswered: notes.unanswered,
     steps: after.counts.steps - before.counts.steps,
-    calls: replies.flatMap((reply) => reply.calls.map(toTurnCall)).filter((call) => call !== null),
+    calls: replies.flatMap((reply) => reply.calls.map(toTurnCall)),
     usage: subtract(after.usage, before.usage),
     speculation: {
       saved_ms: after.speculation.saved_ms - before.speculation.saved_ms,
@@ -169,10 +179,12 @@ function toResult(before: SessionState, after: SessionState, notes: TurnNotes): 
   };
 }
 
-function toTurnCall(call: Extract<Entry, { kind: "reply" }>["calls"][number]): TurnCall | null {
-  if (call.status.kind !== "ended") return null;
-  const { outcome, result, speculation } = call.status;
-  return { call: call.call, name: call.name, is_error: result.is_error, outcome, ...(speculation === undefined ? {} : { speculation }) };
+/** A call has no end only if it could not be recorded. */
+function toTurnCall(call: Extract<Entry, { kind: "reply" }>["calls"][number]): TurnCall {
+  const { call: id, name, status } = call;
+  if (status.kind !== "ended") return { call: id, name, is_error: true, outcome: { kind: "unknown", cause: "not_recorded" } };
+  const { outcome, result, speculation } = status;
+  return { call: id, name, is_error: result.is_error, outcome, ...(speculation === undefined ? {} : { speculation }) };
 }
 
 function subtract(total: Usage, before: Usage): Usage {

@@ -13,7 +13,10 @@ export const Outcome = v.variant("kind", [
   v.object({ kind: v.literal("returned") }),
   /** `reason`: `denied`, `cancelled`, `forked` or `cannot_start`. */
   v.object({ kind: v.literal("not_started"), reason: v.string() }),
-  /** `cause`: `runtime_died`, `worker_died` or `host_died`; the effects of the call are not known. */
+  /**
+   * `cause`: `runtime_died`, `worker_died`, `host_died`, `server_lost`, `child_failed`, or `not_recorded` (only in a report, never in
+   * the log); the effects of the call are not known.
+   */
   v.object({ kind: v.literal("unknown"), cause: v.string() }),
 ]);
 export type Outcome = v.InferOutput<typeof Outcome>;
