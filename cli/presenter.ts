@@ -1,5 +1,5 @@
 /** The three output formats of a run. */
-import { type FeedEvent, type Session, type StoredEvent, toPlainEvent, type TurnResult, type Workshop } from "../mod.ts";
+import { type FeedEvent, JournalHeld, type Session, type StoredEvent, toPlainEvent, type TurnResult, type Workshop } from "../mod.ts";
 import { Renderer } from "./render.ts";
 import { type RunFacts, toInert, toReport } from "./report.ts";
 import type { Shell } from "./terminal.ts";
@@ -41,8 +41,8 @@ function presentJson(shell: Shell, withEvents: boolean): Presenter {
   const events: StoredEvent[] = [];
   let known: Session | null = null;
   let inert: RunFacts["inert"] = null;
-  const print = (facts: Pick<RunFacts, "result" | "reason">) => {
-    const identity = { session: known?.id ?? null, model: known?.state().header?.model ?? null };
+  const print = (facts: Pick<RunFacts, "result" | "reason">, held: string | null = null) => {
+    const identity = { session: known?.id ?? held, model: known?.state().header?.model ?? null };
     shell.out.write(`${JSON.stringify(toReport({ ...identity, ...facts, inert, ...(withEvents ? { events } : {}) }))}\n`);
   };
   return {
@@ -55,7 +55,10 @@ function presentJson(shell: Shell, withEvents: boolean): Presenter {
     },
     pause: () => undefined,
     finish: (result) => print({ result }),
-    fail: (error) => print({ result: known === null ? null : known.soFar(), reason: error instanceof Error ? error.message : String(error) }),
+    fail(error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      print({ result: known === null ? null : known.soFar(), reason }, error instanceof JournalHeld ? error.session : null);
+    },
   };
 }
 

@@ -37,10 +37,10 @@ export async function promptNew(
 
 async function promptExisting(agent: Agent, id: string, prompt: string, presenter: Presenter, options: TurnOptions): Promise<TurnResult> {
   const session = await agent.open(id);
+  presenter.begin(session, await agent.workshop(session.state().header?.workspace));
   if (session.state().turn.kind !== "idle") {
     throw new UsageError(`Cannot prompt session "${id}" as its last turn is not finished: finish it with orrery sessions resume ${id}`);
   }
-  presenter.begin(session, await agent.workshop(session.state().header?.workspace));
   session.watch((event) => presenter.watch(event));
   const result = await session.prompt(prompt, { source: "cli", ...options });
   presenter.finish(result, session);

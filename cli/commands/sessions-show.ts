@@ -6,20 +6,24 @@ import { createNarrator } from "../narration.ts";
 import { oneLine, type Out, printable, type Shell } from "../terminal.ts";
 
 export async function showSession(shell: Shell, flags: JsonFlag, id: string): Promise<Ending> {
-  const rows = await withAgent(shell, {}, (agent) => agent.events(id));
+  const { rows, status } = await withAgent(shell, {}, async (agent) => {
+    const rows = await agent.events(id);
+    const summary = (await agent.list()).find(({ session }) => session === id);
+    return { rows, status: summary?.status ?? "idle" };
+  });
   const state = stateOf(rows, ({ level, text }) => shell.err.write(`orrery: ${level}: ${oneLine(text, 400)}\n`));
-  if (flags.json) shell.out.write(`${JSON.stringify(toObject(id, state))}\n`);
+  if (flags.json) shell.out.write(`${JSON.stringify(toObject(id, state, status))}\n`);
   else writeTranscript(shell.out, id, state, rows);
   return "completed";
 }
 
-function toObject(id: string, state: SessionState): object {
-  const { header, turn } = state;
+function toObject(id: string, state: SessionState, status: string): object {
+  const { header } = state;
   return {
     schema_version: 1,
     session: id,
     seq: state.seq,
-    status: turn.kind === "idle" ? "idle" : "open",
+    status,
     title: header?.title ?? "",
     workspace: header?.workspace ?? null,
     model: header?.model ?? null,

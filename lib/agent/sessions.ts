@@ -102,14 +102,22 @@ export async function checkExists(journal: Journal, id: string): Promise<void> {
 /** The state that a log leads to; damaged rows are named, and left out. */
 export function stateOf(rows: readonly LogRow[], notify: (notice: AgentNotice) => void): SessionState {
   const events = rows.flatMap((row) => row.kind === "event" ? [row.event] : []);
-  for (const row of rows) {
-    if (row.kind === "damaged") {
-      notify({ level: "error", code: "damaged_event", text: `Event ${row.seq} cannot be read and is left out: ${row.reason}` });
-    }
-  }
+  for (const text of damageOf(rows)) notify({ level: "error", code: DAMAGED, text });
   const last = rows[rows.length - 1];
   const seq = last === undefined ? 0 : last.kind === "event" ? last.event.seq : last.seq;
   return { ...fold(events), seq };
+}
+
+const DAMAGED = "damaged_event";
+
+function damageOf(rows: readonly LogRow[]): readonly string[] {
+  return rows.flatMap((row) => row.kind === "damaged" ? [`Event ${row.seq} cannot be read and is left out: ${row.reason}`] : []);
+}
+
+/** What the log does not say of itself yet: a session that goes on tells once of each damaged row. */
+function unsaidDamage(rows: readonly LogRow[]): readonly string[] {
+  const said = new Set(rows.flatMap((row) => row.kind === "event" && isKnown(row.event) && row.event.type === "notice" ? [row.event.text] : []));
+  return damageOf(rows).filter((text) => !said.has(text));
 }
 
 /** Tools and model of a session that exists, found by its header. */
@@ -131,7 +139,8 @@ export async function openSession(
   await readLog(ground.journal, id);
   const lease = await ground.journal.acquire(id, ground.owner);
   return await keepingOrReleasing(lease, async () => {
-    const state = stateOf(await readLog(ground.journal, id), ground.notify);
+    const rows = await readLog(ground.journal, id);
+    const state = stateOf(rows, ground.notify);
     if (state.header === null) throw new UsageError(`Cannot open session "${id}" as its first event is damaged`);
     const { workshop, model, changes } = await needs(state.header);
     if (lease.predecessor?.place === ground.owner.place) await endLeftovers(ground, state);
@@ -144,6 +153,7 @@ export async function openSession(
       const { base_url } = changes;
       recorder.mustRecord({ type: "change_model", at: now(), model: changes.model, by, ...(base_url === undefined ? {} : { base_url }) });
     }
+    for (const text of unsaidDamage(rows)) recorder.mustRecord({ type: "note", at: now(), level: "error", code: DAMAGED, text });
     const tools = workshop.toolbox.recorded();
     if (!sameTools(tools, state.header.tools)) recorder.mustRecord({ type: "change_tools", at: now(), tools });
     return session;

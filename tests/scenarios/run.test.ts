@@ -181,3 +181,23 @@ describe("orrery demo", () => {
     expect(stdout).toMatch(/The tool says: \d+/);
   });
 });
+
+describe("two runtimes on one session", () => {
+  test("case 48: started at the same moment, one runs and the other says who holds it; the log stays whole", async () => {
+    await workspace.tool("slow", "sleep 0.2; echo ok");
+    const first = await workspace.script({ text: "opened" });
+    const { session } = JSON.parse((await run("--model", first, "--output-format", "json", "one")).stdout) as { session: string };
+    for (let round = 0; round < 10; round++) {
+      const step = { calls: [{ name: "slow", arguments: { round } }] };
+      const model = await workspace.script(...Array.from({ length: 2 + 2 * round }, () => step), { text: "done" });
+      const args = ["--trust-workspace", "--model", model, "--session", session, "--max-steps", "1", `round ${round}`];
+      const ends = await Promise.all([run(...args), run(...args)]);
+      const codes = ends.map(({ code }) => code).sort();
+      expect([round, codes]).toEqual([round, [1, 3]]);
+      expect(ends.find(({ code }) => code === 1)?.stderr).toMatch(/has it open: process \d+/);
+    }
+    const { stdout } = await runOrrery(["sessions", "events", session], { cwd: workspace.path, home: workspace.home });
+    const seqs = stdout.trimEnd().split("\n").map((line) => (JSON.parse(line) as { seq: number }).seq);
+    expect(seqs).toEqual(seqs.map((_seq, index) => index + 1));
+  }, 60_000);
+});
