@@ -1,11 +1,13 @@
-/** Events of a Messages stream → a reply. Events, blocks and deltas of a kind that is not known are passed over. */
-import { parseKeepingNumbers } from "../session/json.ts";
+/**
+ * Events of a Messages stream → a reply. Events, blocks and deltas of a kind that is not known are passed over. Also
+ * reads a whole message, which some servers send in place of a stream or in its first event.
+ */
 import type { Finish, Usage } from "../session/outcome.ts";
 import { WIRE } from "./anthropic-request.ts";
 import { BlockReply } from "./block-reply.ts";
 import type { Document } from "./documents.ts";
 import { type Place, truncatedError, unreadableError } from "./fault.ts";
-import { type Fields, fieldsIn, isFields, numberIn, textIn } from "./fields.ts";
+import { documentIn, type Fields, fieldsIn, isFields, listIn, numberIn, textIn } from "./fields.ts";
 import type { ModelEvent } from "./model.ts";
 import type { ToolNames } from "./tool-names.ts";
 import type { WireReader } from "./wire.ts";
@@ -18,12 +20,12 @@ export class AnthropicReader implements WireReader {
   readonly #reply: BlockReply;
   /** What goes back as a thought, by the block's index. */
   readonly #thoughts = new Map<number, { type: "thinking"; thinking: string; signature: string }>();
-  /** The input with which a call's block began, by its index. */
-  readonly #inputs = new Map<number, string>();
   readonly #counts = new TokenCounts();
   /** The first document that is no event. */
   #strange: string | undefined;
   #begun = false;
+  /** A message that came as a whole. It counts if no block comes after it. */
+  #whole: { readonly message: Fields; readonly exact: () => unknown } | undefined;
 
   constructor(place: Place, names: ToolNames, model: string) {
     this.#place = place;
@@ -31,21 +33,19 @@ export class AnthropicReader implements WireReader {
     this.#reply = new BlockReply(model);
   }
 
-  read({ fields, text }: Document): void {
+  read({ fields, text, exact }: Document): void {
     const index = numberIn(fields, "index") ?? 0;
     switch (textIn(fields, "type")) {
       case "content_block_delta":
+        this.#whole = undefined;
         return this.#readDelta(index, fieldsIn(fields, "delta"));
       case "content_block_start":
-        return this.#openBlock(index, fieldsIn(fields, "content_block"), text);
+        this.#whole = undefined;
+        return this.#openBlock(index, fieldsIn(fields, "content_block"), () => fieldsIn(exact(), "content_block"));
       case "content_block_stop":
         return this.#closeBlock(index);
-      case "message_start": {
-        const message = fieldsIn(fields, "message");
-        this.#begun = true;
-        this.#reply.model = textIn(message, "model") ?? this.#reply.model;
-        return this.#counts.add(fieldsIn(message, "usage"));
-      }
+      case "message_start":
+        return this.#begin(fieldsIn(fields, "message") ?? {}, () => fieldsIn(exact(), "message"));
       case "message_delta":
         this.#counts.add(fieldsIn(fields, "usage"));
         return this.#finish(textIn(fieldsIn(fields, "delta"), "stop_reason"));
@@ -53,8 +53,11 @@ export class AnthropicReader implements WireReader {
         this.finished = this.#begun;
         this.ended = true;
         return;
-      case undefined:
       case "message":
+        this.#begin(fields, exact);
+        this.ended = true;
+        return;
+      case undefined:
         this.#strange ??= text;
     }
   }
@@ -72,11 +75,30 @@ export class AnthropicReader implements WireReader {
       throw unreadableError(this.#place, "the endpoint sent JSON that is no event of a Messages stream", this.#strange);
     }
     if (!this.finished) throw truncatedError(this.#place);
+    this.#readWhole();
     this.#reply.usage = this.#counts.toUsage();
     return this.#reply.closeBlocks(WIRE, this.#place.model);
   }
 
-  #openBlock(index: number, block: Fields | undefined, document: string): void {
+  #begin(message: Fields, exact: () => unknown): void {
+    this.#begun = true;
+    this.#whole = { message, exact };
+    this.#reply.model = textIn(message, "model") ?? this.#reply.model;
+    this.#counts.add(fieldsIn(message, "usage"));
+    this.#finish(textIn(message, "stop_reason"));
+  }
+
+  #readWhole(): void {
+    if (this.#whole === undefined) return;
+    const { message, exact } = this.#whole;
+    listIn(message, "content").forEach((block, index) => {
+      if (isFields(block)) this.#openBlock(index, block, () => listIn(exact(), "content")[index]);
+      this.#closeBlock(index);
+    });
+  }
+
+  /** `exact` gives the block once more, with numbers as written. */
+  #openBlock(index: number, block: Fields | undefined, exact: () => unknown): void {
     switch (textIn(block, "type")) {
       case "text":
         return this.#reply.addBlockText(index, textIn(block, "text") ?? "");
@@ -92,10 +114,10 @@ export class AnthropicReader implements WireReader {
         return this.#reply.addOpaque({ type: "redacted_thinking", data });
       }
       case "tool_use": {
-        const [id, name] = [textIn(block, "id"), textIn(block, "name")];
-        this.#inputs.set(index, exactInput(block, document));
-        return this.#reply.addCall({
+        const [id, name, input] = [textIn(block, "id"), textIn(block, "name"), documentIn(block, "input", exact)];
+        return this.#reply.beginCall({
           index,
+          ...(input === undefined ? {} : { arguments: input }),
           ...(id === undefined ? {} : { id }),
           ...(name === undefined ? {} : { name: this.#names.fromWire(name) }),
         });
@@ -120,11 +142,8 @@ export class AnthropicReader implements WireReader {
     }
   }
 
-  /** A call without any piece of arguments has those with which it began: nearly always none. */
   #closeBlock(index: number): void {
-    const input = this.#inputs.get(index);
-    if (input !== undefined) this.#reply.endCall(index, input);
-    this.#inputs.delete(index);
+    this.#reply.endCall(index);
     this.#thoughts.delete(index);
   }
 
@@ -139,13 +158,6 @@ export class AnthropicReader implements WireReader {
     this.#reply.finish = toFinish(reason);
     this.finished = true;
   }
-}
-
-/** The text of a block's `input`, with its numbers as written. */
-function exactInput(block: Fields | undefined, document: string): string {
-  const input = block?.input;
-  if (!isFields(input) || Object.keys(input).length === 0) return "{}";
-  return JSON.stringify(fieldsIn(fieldsIn(parseKeepingNumbers(document), "content_block"), "input"));
 }
 
 function toFinish(reason: string): Finish {

@@ -2,25 +2,20 @@
  * Fragments of one attempt's tool calls → calls. Pure: no clock, no I/O. A new attempt needs a new assembly.
  *
  * C1  The index is the key; an id only binds. Without an index the id is the key, and without both a fragment
- *     continues the last call.
- * C2  A new id or a new name at an occupied index opens a new call. An id alone does not while the call there is
- *     unfinished: some servers invent a new id for every fragment.
+ *     continues the last call, or in a list of several the call at its place in the list before.
+ * C2  A new id or a new name at an occupied index opens a new call, any name does once the call there is over. An id
+ *     alone does not while the call there is unfinished: some servers invent a new id for every fragment. Two named
+ *     entries of one list are two calls, however equal they are.
  * C3  Calls keep the order in which they first appeared.
  * C4  `call_ready` is given once, with the fragment that completes the arguments.
  * C5  Arguments that a length limit cut off never become complete, not even as none at all.
+ * C6  Arguments with which a call begins are ready at once if they are an object that is not empty, and stand unless
+ *     others come: pieces that follow say all of it, and are never joined to them.
  */
-import { ArgumentsText } from "./arguments-text.ts";
-import { ModelError, type ModelEvent, type ModelReply } from "./model.ts";
+import { type CallFragment, type CallProgress, GrowingCall } from "./growing-call.ts";
+import { ModelError, type ModelReply } from "./model.ts";
+import { pair } from "./pairing.ts";
 
-/** Any part of a call. Blank strings count as absent. */
-export interface CallFragment {
-  readonly index?: number;
-  readonly id?: string;
-  readonly name?: string;
-  readonly arguments?: string;
-}
-
-export type CallProgress = Extract<ModelEvent, { readonly type: "call_announced" | "call_ready" }>;
 export type AssembledCall = ModelReply["calls"][number];
 
 export const MAX_CALLS = 256;
@@ -28,17 +23,42 @@ export const MAX_CALLS = 256;
 export class CallAssembly {
   readonly #calls: GrowingCall[] = [];
   readonly #byIndex = new Map<number, GrowingCall>();
+  /** The calls of the last list of several entries, by their places in it. */
+  #row: readonly (GrowingCall | undefined)[] = [];
 
   /** Takes one fragment; gives what it brought about. */
   add(fragment: CallFragment): readonly CallProgress[] {
-    if (!fragment.id && !fragment.name && !fragment.arguments) return [];
+    if (isBlank(fragment)) return [];
     const found = this.#find(fragment);
-    const call = found === undefined || opensNew(found, fragment) ? this.#open() : found;
-    if (fragment.index !== undefined) {
-      call.index = fragment.index;
-      this.#byIndex.set(fragment.index, call);
-    }
-    return call.add(fragment);
+    return this.#take(fragment, found === undefined || opensNew(found, fragment) ? this.#open() : found);
+  }
+
+  /** Takes the fragments of one list. */
+  addList(fragments: readonly CallFragment[]): readonly CallProgress[] {
+    const [only] = fragments;
+    if (fragments.length < 2) return only === undefined ? [] : this.add(only);
+    const before = this.#row.at(-1) === this.#calls.at(-1) ? this.#row : [];
+    const row: (GrowingCall | undefined)[] = fragments.map(() => undefined);
+    const taken = new Set<GrowingCall>();
+    const progress = fragments.flatMap((fragment, place) => {
+      if (isBlank(fragment)) return [];
+      const found = this.#find(fragment, before[place]);
+      const opens = found === undefined || opensNew(found, fragment) || (taken.has(found) && isAnother(found, fragment));
+      const call = opens ? this.#open() : found;
+      row[place] = call;
+      taken.add(call);
+      return this.#take(fragment, call);
+    });
+    this.#row = row;
+    return progress;
+  }
+
+  /** Takes the start of a call, with the arguments it begins with if there are any (C6). */
+  begin(fragment: CallFragment & { readonly index: number }): readonly CallProgress[] {
+    const { arguments: initial = "", ...start } = fragment;
+    if (isBlank(start)) return this.add(fragment);
+    const progress = this.add(start);
+    return [...progress, ...this.#byIndex.get(fragment.index)?.begin(initial) ?? []];
   }
 
   /**
@@ -48,20 +68,38 @@ export class CallAssembly {
   settle(fragment: CallFragment & { readonly index: number }): readonly CallProgress[] {
     const call = this.#byIndex.get(fragment.index);
     if (call === undefined) return this.add(fragment);
-    const [whole, known] = [fragment.arguments ?? "", call.arguments.text];
-    return call.add({ ...fragment, arguments: whole.startsWith(known) ? whole.slice(known.length) : whole });
+    return call.settle(fragment);
+  }
+
+  /** Takes all calls once more, each as a whole: those that are not complete are completed, those that are new are opened. */
+  settleList(fragments: readonly CallFragment[]): readonly CallProgress[] {
+    const said = fragments.filter((fragment) => !isBlank(fragment));
+    if (said.length > MAX_CALLS) throw tooMany();
+    const partners = pair(
+      said,
+      this.#calls,
+      (fragment, call) => Boolean(fragment.id) && fragment.id === call.id,
+      (fragment, call) => !fragment.name || call.name === "" || fragment.name === call.name,
+    );
+    return said.flatMap((fragment, place) => {
+      const call = partners[place];
+      if (call === undefined) return this.#take(fragment, this.#open());
+      return call.isWhole ? [] : call.settle(fragment);
+    });
+  }
+
+  /** True if the call at this index has all its arguments. */
+  isWhole(index: number): boolean {
+    return this.#byIndex.get(index)?.isWhole ?? false;
   }
 
   get size(): number {
     return this.#calls.length;
   }
 
-  /** The call at this index is over. If no arguments came, it has those it began with. */
-  end(index: number, initial = "{}"): readonly CallProgress[] {
-    const call = this.#byIndex.get(index);
-    if (call === undefined || call.arguments.text.trim() !== "") return [];
-    call.assumed = initial === "{}";
-    return call.add({ arguments: initial });
+  /** The call at this index is over. If no arguments came, it has those it began with, nearly always none. */
+  end(index: number): readonly CallProgress[] {
+    return this.#byIndex.get(index)?.end() ?? [];
   }
 
   /** True while some call has arguments that are neither blank nor a whole object. */
@@ -75,18 +113,28 @@ export class CallAssembly {
    */
   finish(cut: boolean): readonly AssembledCall[] {
     const last = this.#calls.at(-1);
-    const unwritten = last !== undefined && (last.assumed || last.arguments.text.trim() === "");
-    const calls = cut && unwritten ? this.#calls.slice(0, -1) : this.#calls;
+    const calls = cut && last?.isUnwritten ? this.#calls.slice(0, -1) : this.#calls;
     return calls.map((call) => ({
       ...(call.id === undefined ? {} : { provider_id: call.id }),
       name: call.name,
-      arguments: call.arguments.finish(cut).toWellFormed(),
+      arguments: call.finish(cut).toWellFormed(),
     }));
   }
 
-  #find(fragment: CallFragment): GrowingCall | undefined {
+  #take(fragment: CallFragment, call: GrowingCall): readonly CallProgress[] {
+    if (fragment.index !== undefined) {
+      call.index = fragment.index;
+      this.#byIndex.set(fragment.index, call);
+    }
+    return call.add(fragment);
+  }
+
+  /** `aligned`: the call at the fragment's place in the list before. */
+  #find(fragment: CallFragment, aligned?: GrowingCall): GrowingCall | undefined {
     const last = this.#calls.at(-1);
-    if (fragment.index === undefined) return this.#calls.findLast((call) => fragment.id && call.id === fragment.id) ?? last;
+    if (fragment.index === undefined) {
+      return this.#calls.findLast((call) => fragment.id && call.id === fragment.id) ?? aligned ?? last;
+    }
     const indexed = this.#byIndex.get(fragment.index);
     if (indexed !== undefined) return indexed;
     const continuesUnindexed = last?.index === undefined && !fragment.name && (!fragment.id || fragment.id === last?.id);
@@ -94,17 +142,29 @@ export class CallAssembly {
   }
 
   #open(): GrowingCall {
-    if (this.#calls.length >= MAX_CALLS) {
-      throw new ModelError("malformed", `Cannot take the reply as it asks for more than ${MAX_CALLS} tool calls`);
-    }
+    if (this.#calls.length >= MAX_CALLS) throw tooMany();
     const call = new GrowingCall(this.#calls.length);
     this.#calls.push(call);
     return call;
   }
 }
 
+function tooMany(): ModelError {
+  return new ModelError("malformed", `Cannot take the reply as it asks for more than ${MAX_CALLS} tool calls`);
+}
+
+function isBlank(fragment: CallFragment): boolean {
+  return !fragment.id && !fragment.name && !fragment.arguments;
+}
+
+/** True if a fragment is not of the same call as an earlier one in its list. At one index it may be a second piece of it. */
+function isAnother(call: GrowingCall, fragment: CallFragment): boolean {
+  return Boolean(fragment.name) && (fragment.index === undefined || (!fragment.id && call.arguments.status === "complete"));
+}
+
 function opensNew(call: GrowingCall, fragment: CallFragment): boolean {
   const complete = call.arguments.status === "complete";
+  if (call.ended && fragment.name && (!fragment.id || fragment.id !== call.id)) return true;
   if (fragment.id && call.id !== undefined && fragment.id !== call.id) {
     return fragment.index === undefined || Boolean(fragment.name) || (complete && Boolean(fragment.arguments));
   }
@@ -112,31 +172,4 @@ function opensNew(call: GrowingCall, fragment: CallFragment): boolean {
   if (fragment.name !== call.name) return true;
   const another = fragment.arguments?.trimStart() ?? "";
   return complete && another.startsWith("{") && !call.arguments.repeats(another);
-}
-
-class GrowingCall {
-  id: string | undefined;
-  name = "";
-  index: number | undefined;
-  /** No arguments came, and the call was taken to have none. */
-  assumed = false;
-  readonly arguments = new ArgumentsText();
-  #ready = false;
-
-  constructor(readonly position: number) {}
-
-  add(fragment: CallFragment): readonly CallProgress[] {
-    const progress: CallProgress[] = [];
-    this.id ??= fragment.id || undefined;
-    if (this.name === "" && fragment.name) {
-      this.name = fragment.name;
-      progress.push({ type: "call_announced", position: this.position, name: this.name });
-    }
-    if (fragment.arguments) this.arguments.append(fragment.arguments);
-    if (!this.#ready && this.name !== "" && this.arguments.status === "complete") {
-      this.#ready = true;
-      progress.push({ type: "call_ready", position: this.position, name: this.name, arguments: this.arguments.text.toWellFormed() });
-    }
-    return progress;
-  }
 }

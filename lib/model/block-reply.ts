@@ -6,7 +6,7 @@
  * K2  What is kept beside them are lengths and positions: the log holds text and calls once.
  */
 import type { Message, MessageCall } from "../session/message.ts";
-import type { CallFragment } from "./assembly.ts";
+import type { CallFragment } from "./growing-call.ts";
 import { type Fields, fieldsIn, isFields, listIn, numberIn, textIn } from "./fields.ts";
 import { ModelError, type ModelEvent } from "./model.ts";
 import { MAX_TEXT, ReplyBuilder } from "./reply.ts";
@@ -60,6 +60,10 @@ export class BlockReply extends ReplyBuilder {
 
   override addCall(fragment: CallFragment): void {
     this.#placeCalls(() => super.addCall(fragment));
+  }
+
+  override beginCall(fragment: CallFragment & { readonly index: number }): void {
+    this.#placeCalls(() => super.beginCall(fragment));
   }
 
   override settleCall(fragment: CallFragment & { readonly index: number }): void {

@@ -1,14 +1,14 @@
 /**
- * Chunks of a chat-completions stream → a reply. Also reads a whole reply (`message` in place of `delta`) that some
- * servers send in spite of `stream: true`. Other choices than the first are not looked at.
+ * Chunks of a chat-completions stream → a reply. Also reads a whole reply (`message` in place of `delta`, or after all
+ * deltas) that some servers send in spite of `stream: true`: of what came in deltas it only completes the calls. Other
+ * choices than the first are not looked at.
  */
-import { parseKeepingNumbers } from "../session/json.ts";
 import type { Finish, Usage } from "../session/outcome.ts";
 import type { ChatBlock } from "./chat-request.ts";
-import type { CallFragment } from "./assembly.ts";
+import type { CallFragment } from "./growing-call.ts";
 import type { Document } from "./documents.ts";
 import { type Place, reportedError, truncatedError, unreadableError } from "./fault.ts";
-import { type Fields, fieldsIn, isFields, listIn, numberIn, textIn } from "./fields.ts";
+import { documentIn, type Fields, fieldsIn, isFields, listIn, numberIn, textIn } from "./fields.ts";
 import type { ModelEvent } from "./model.ts";
 import { ReasoningDetails } from "./reasoning-details.ts";
 import { ReplyBuilder } from "./reply.ts";
@@ -27,6 +27,8 @@ export class ChatReader implements WireReader {
   /** The first document that is no part of a reply. */
   #strange: string | undefined;
   #wantsReasoningBack = false;
+  /** What came in deltas. */
+  readonly #streamed = { text: false, reasoning: false, details: false, calls: false };
   /** What it says instead of an answer is not one. */
   #refused = false;
 
@@ -36,9 +38,9 @@ export class ChatReader implements WireReader {
     this.#reply = new ReplyBuilder(model);
   }
 
-  read({ fields, text }: Document): void {
+  read({ fields, text, exact }: Document): void {
     if (!Array.isArray(fields.choices) && !isFields(fields.usage)) this.#strange ??= text;
-    this.#readChunk(fields, text);
+    this.#readChunk(fields, exact);
   }
 
   end(): void {
@@ -58,7 +60,7 @@ export class ChatReader implements WireReader {
     return this.#reply.close(this.#blocks());
   }
 
-  #readChunk(chunk: Fields, text: string): void {
+  #readChunk(chunk: Fields, exact: () => unknown): void {
     const model = textIn(chunk, "model");
     if (!this.#named && model !== undefined) {
       this.#named = true;
@@ -70,7 +72,7 @@ export class ChatReader implements WireReader {
     for (let position = 0; position < choices.length; position++) {
       const choice = choices[position];
       if ((numberIn(choice, "index") ?? 0) === 0 && isFields(choice)) {
-        this.#readChoice(choice, () => listIn(parseKeepingNumbers(text), "choices")[position]);
+        this.#readChoice(choice, () => listIn(exact(), "choices")[position]);
       }
     }
   }
@@ -78,60 +80,82 @@ export class ChatReader implements WireReader {
   /** `exact` gives the choice once more, with numbers as written. */
   #readChoice(choice: Fields, exact: () => unknown): void {
     this.#begun = true;
-    const message = fieldsIn(choice, "message");
-    const delta = fieldsIn(choice, "delta") ?? message;
-    if (delta !== undefined) this.#readDelta(delta, () => fieldsIn(exact(), delta === message ? "message" : "delta"));
+    const [delta, message] = [fieldsIn(choice, "delta"), fieldsIn(choice, "message")];
+    if (delta !== undefined) this.#readPart(delta, false, () => fieldsIn(exact(), "delta"));
+    if (message !== undefined) this.#readPart(message, true, () => fieldsIn(exact(), "message"));
     const reason = textIn(choice, "finish_reason");
     if (reason === "error") throw reportedError(this.#place, choice.error ?? { message: "the model failed in the middle of its reply" });
     if (reason !== undefined) this.#reply.finish = this.#refused ? "content_filter" : toFinish(reason);
     this.finished ||= reason !== undefined || message !== undefined;
   }
 
-  #readDelta(delta: Fields, exact: () => unknown): void {
-    const told = textIn(delta, "reasoning_content");
-    const reasoning = told ?? textIn(delta, "reasoning");
-    if (reasoning !== undefined) this.#reply.addReasoning(reasoning);
+  /** `whole`: a message, not a delta. */
+  #readPart(part: Fields, whole: boolean, exact: () => unknown): void {
+    const told = textIn(part, "reasoning_content");
+    this.#think(told ?? textIn(part, "reasoning") ?? "", whole);
     this.#wantsReasoningBack ||= told !== undefined;
-    this.#details.add(listIn(delta, "reasoning_details"));
-    this.#readContent(delta.content);
-    const refusal = textIn(delta, "refusal");
+    this.#readDetails(listIn(part, "reasoning_details"), whole);
+    this.#readContent(part.content, whole);
+    const refusal = textIn(part, "refusal");
     this.#refused ||= refusal !== undefined;
-    if (refusal !== undefined) this.#reply.addText(refusal);
-    const calls = delta.tool_calls;
-    if (Array.isArray(calls)) {
-      calls.forEach((call, position) =>
-        this.#readCall(call, fieldsIn(call, "function"), () => fieldsIn(listIn(exact(), "tool_calls")[position], "function"))
-      );
-    }
-    const legacy = fieldsIn(delta, "function_call");
-    if (legacy !== undefined) this.#readCall(undefined, legacy, () => fieldsIn(exact(), "function_call"));
+    if (refusal !== undefined) this.#say(refusal, whole);
+    this.#readCalls(
+      listIn(part, "tool_calls").map((call, position) =>
+        this.#toFragment(call, fieldsIn(call, "function"), () => fieldsIn(listIn(exact(), "tool_calls")[position], "function"))
+      ),
+      whole,
+    );
+    const legacy = fieldsIn(part, "function_call");
+    if (legacy !== undefined) this.#readCalls([this.#toFragment(undefined, legacy, () => fieldsIn(exact(), "function_call"))], whole);
+  }
+
+  #say(text: string, whole: boolean): void {
+    if (text === "" || (whole && this.#streamed.text)) return;
+    this.#streamed.text ||= !whole;
+    this.#reply.addText(text);
+  }
+
+  #think(text: string, whole: boolean): void {
+    if (text === "" || (whole && this.#streamed.reasoning)) return;
+    this.#streamed.reasoning ||= !whole;
+    this.#reply.addReasoning(text);
+  }
+
+  #readDetails(details: readonly unknown[], whole: boolean): void {
+    if (details.length === 0 || (whole && this.#streamed.details)) return;
+    this.#streamed.details ||= !whole;
+    this.#details.add(details);
   }
 
   /** Text, or a list of parts of which some are thoughts. */
-  #readContent(content: unknown): void {
-    if (typeof content === "string") return this.#reply.addText(content);
+  #readContent(content: unknown, whole: boolean): void {
+    if (typeof content === "string") return this.#say(content, whole);
     if (!Array.isArray(content)) return;
     for (const part of content) {
-      const text = textIn(part, "text");
-      if (text !== undefined) this.#reply.addText(text);
-      const thinking = isFields(part) ? part.thinking : undefined;
-      if (typeof thinking === "string") this.#reply.addReasoning(thinking);
-      for (const thought of listIn(part, "thinking")) this.#reply.addReasoning(textIn(thought, "text") ?? "");
+      this.#say(textIn(part, "text") ?? "", whole);
+      this.#think(textIn(part, "thinking") ?? "", whole);
+      for (const thought of listIn(part, "thinking")) this.#think(textIn(thought, "text") ?? "", whole);
     }
   }
 
-  #readCall(call: unknown, called: Fields | undefined, exact: () => unknown): void {
+  #readCalls(list: readonly CallFragment[], whole: boolean): void {
+    if (list.length === 0) return;
+    if (whole && this.#streamed.calls) return this.#reply.settleCalls(list);
+    this.#streamed.calls ||= !whole;
+    this.#reply.addCalls(list);
+  }
+
+  #toFragment(call: unknown, called: Fields | undefined, exact: () => unknown): CallFragment {
     const index = numberIn(call, "index");
     const id = textIn(call, "id");
     const name = textIn(called, "name");
-    const text = isFields(called?.arguments) ? JSON.stringify(fieldsIn(exact(), "arguments")) : textIn(called, "arguments");
-    const fragment: CallFragment = {
+    const text = documentIn(called, "arguments", exact);
+    return {
       ...(index === undefined ? {} : { index }),
       ...(id === undefined ? {} : { id }),
       ...(name === undefined ? {} : { name: this.#names.fromWire(name) }),
       ...(text === undefined ? {} : { arguments: text }),
     };
-    this.#reply.addCall(fragment);
   }
 
   /** What a next request must carry for the model to go on thinking where it was. */

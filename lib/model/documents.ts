@@ -1,12 +1,15 @@
 /** The JSON documents of an endpoint's answer: those of an event stream, or the one of an answer that is plain JSON. */
+import { parseKeepingNumbers } from "../session/json.ts";
 import { connectionError, type Place, reportedError, unreadableError } from "./fault.ts";
 import { type Fields, isFields } from "./fields.ts";
 import { readEvents, requireProgress, type ServerEvent, StreamFault } from "./sse.ts";
 
 export interface Document {
   readonly fields: Fields;
-  /** The text that was parsed, for those who need its numbers as written. */
+  /** The text that was parsed. */
   readonly text: string;
+  /** The fields once more, with numbers as written. */
+  readonly exact: () => unknown;
 }
 
 const MAX_DOCUMENT = 32 * 1024 * 1024;
@@ -40,11 +43,16 @@ export function isDone(event: ServerEvent): boolean {
 export function parseDocument(place: Place, event: ServerEvent): Document | undefined {
   const parsed = parse(place, event);
   if (parsed === undefined) return undefined;
-  const fields = Array.isArray(parsed) ? parsed[0] : parsed;
+  const fields = firstOf(parsed);
   if (!isFields(fields)) throw unreadableError(place, "the endpoint sent JSON that is not an object", event.data);
   const isError = event.event === "error" || fields.error || fields.object === "error" || fields.type === "error";
   if (isError) throw reportedError(place, fields);
-  return { fields, text: event.data };
+  return { fields, text: event.data, exact: () => firstOf(parseKeepingNumbers(event.data)) };
+}
+
+/** Some servers put their document into a list. */
+function firstOf(parsed: unknown): unknown {
+  return Array.isArray(parsed) ? parsed[0] : parsed;
 }
 
 function parse(place: Place, event: ServerEvent): unknown {

@@ -16,6 +16,18 @@ export function textIn(value: unknown, key: string): string | undefined {
   return typeof found === "string" && found !== "" ? found : undefined;
 }
 
+/**
+ * What should be the text of a JSON document and with some servers is the document itself. `exact` gives `value` with
+ * its numbers as written. Null, "" and an empty list, which is an empty object to some languages, are absent.
+ */
+export function documentIn(value: unknown, key: string, exact: () => unknown): string | undefined {
+  const found = isFields(value) ? value[key] : undefined;
+  if (typeof found === "string") return textIn(value, key);
+  if (found === undefined || found === null || (Array.isArray(found) && found.length === 0)) return undefined;
+  const parsed = exact();
+  return JSON.stringify(isFields(parsed) ? parsed[key] : found);
+}
+
 export function numberIn(value: unknown, key: string): number | undefined {
   const found = isFields(value) ? value[key] : undefined;
   return typeof found === "number" && Number.isFinite(found) ? found : undefined;

@@ -5,7 +5,8 @@
  * two is held back until its other half arrives.
  */
 import type { Finish, Usage } from "../session/outcome.ts";
-import { CallAssembly, type CallFragment } from "./assembly.ts";
+import { CallAssembly } from "./assembly.ts";
+import type { CallFragment } from "./growing-call.ts";
 import { ModelError, type ModelEvent, type ModelReply } from "./model.ts";
 
 /** Characters of text, and of reasoning, in one reply. */
@@ -38,12 +39,28 @@ export class ReplyBuilder {
     this.#events.push(...this.#calls.add(fragment));
   }
 
+  addCalls(list: readonly CallFragment[]): void {
+    this.#events.push(...this.#calls.addList(list));
+  }
+
+  beginCall(fragment: CallFragment & { readonly index: number }): void {
+    this.#events.push(...this.#calls.begin(fragment));
+  }
+
   settleCall(fragment: CallFragment & { readonly index: number }): void {
     this.#events.push(...this.#calls.settle(fragment));
   }
 
-  endCall(index: number, initial?: string): void {
-    this.#events.push(...this.#calls.end(index, initial));
+  settleCalls(list: readonly CallFragment[]): void {
+    this.#events.push(...this.#calls.settleList(list));
+  }
+
+  endCall(index: number): void {
+    this.#events.push(...this.#calls.end(index));
+  }
+
+  hasWholeCall(index: number): boolean {
+    return this.#calls.isWhole(index);
   }
 
   get reasoning(): string {

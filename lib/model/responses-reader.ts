@@ -2,27 +2,22 @@
  * Events of a Responses stream → a reply.
  *
  * An item is known by its id or by its place in the output: some servers change the id from event to event, others
- * give several items one place. Events of a kind that is not known are passed over.
+ * give several items one place. Events of a kind that is not known are passed over. What is said again as a whole, at
+ * the end of a part, of an item or of the response, gives only what had not come before. A response that comes as one
+ * document is read too.
  */
 import type { Finish, Usage } from "../session/outcome.ts";
+import type { CallFragment } from "./growing-call.ts";
 import { BlockReply } from "./block-reply.ts";
 import type { Document } from "./documents.ts";
 import { type Place, reportedError, truncatedError, unreadableError } from "./fault.ts";
-import { type Fields, fieldsIn, numberIn, textIn } from "./fields.ts";
-import type { ModelEvent } from "./model.ts";
+import { documentIn, type Fields, fieldsIn, isFields, listIn, numberIn, textIn } from "./fields.ts";
+import { ModelError, type ModelEvent } from "./model.ts";
+import { pair } from "./pairing.ts";
+import { isAlike, isCall, isSameItem, type Item, MAX_ITEMS, newItem } from "./responses-items.ts";
 import { WIRE } from "./responses-request.ts";
 import type { ToolNames } from "./tool-names.ts";
 import type { WireReader } from "./wire.ts";
-
-/** An item of the output. */
-interface Item {
-  /** Counts the items of this reply from 0. */
-  readonly key: number;
-  /** What goes back with the text of a message. */
-  readonly fields: Record<string, unknown>;
-  /** What goes back as reasoning. */
-  opaque: Record<string, unknown> | undefined;
-}
 
 export class ResponsesReader implements WireReader {
   finished = false;
@@ -32,7 +27,7 @@ export class ResponsesReader implements WireReader {
   readonly #reply: BlockReply;
   readonly #byId = new Map<string, Item>();
   readonly #byPlace = new Map<number, Item>();
-  #items = 0;
+  readonly #items: Item[] = [];
   #refused = false;
   /** The first document that is no event. */
   #strange: string | undefined;
@@ -43,16 +38,23 @@ export class ResponsesReader implements WireReader {
     this.#reply = new BlockReply(model);
   }
 
-  read({ fields, text }: Document): void {
+  read({ fields, text, exact }: Document): void {
+    const exactItem = () => fieldsIn(exact(), "item");
     switch (textIn(fields, "type")) {
       case undefined:
-        this.#strange ??= text;
+        if (isEnded(fields)) this.#finish(fields, exact);
+        else this.#strange ??= text;
         return;
       case "response.output_text.delta":
         return this.#readText(fields);
       case "response.refusal.delta":
         this.#refused = true;
         return this.#readText(fields);
+      case "response.output_text.done":
+      case "response.refusal.done":
+        return this.#sayPart(this.#itemOf(fields), numberIn(fields, "content_index") ?? 0, fields);
+      case "response.content_part.done":
+        return this.#closePart(fields, fieldsIn(fields, "part"));
       case "response.reasoning_summary_text.delta":
         return this.#readThought(fields, `s${numberIn(fields, "summary_index") ?? 0}`);
       case "response.reasoning_text.delta":
@@ -60,18 +62,18 @@ export class ResponsesReader implements WireReader {
       case "response.function_call_arguments.delta":
         return this.#reply.addCall({ index: this.#itemOf(fields).key, arguments: textIn(fields, "delta") ?? "" });
       case "response.function_call_arguments.done":
-        return this.#settle(this.#itemOf(fields), fields);
+        return this.#settle(this.#itemOf(fields), fields, exact);
       case "response.output_item.added":
-        return this.#openItem(this.#newItem(fields), fieldsIn(fields, "item"));
+        return this.#openItem(this.#newItem(fields), fieldsIn(fields, "item") ?? {}, exactItem);
       case "response.output_item.done":
-        return this.#closeItem(this.#itemOf(fields), fieldsIn(fields, "item"));
+        return this.#closeItem(this.#itemOf(fields), fieldsIn(fields, "item") ?? {}, exactItem);
       case "response.created":
         this.#reply.model = textIn(fieldsIn(fields, "response"), "model") ?? this.#reply.model;
         return;
       case "response.completed":
       case "response.incomplete":
       case "response.failed":
-        return this.#finish(fieldsIn(fields, "response") ?? {});
+        return this.#finish(fieldsIn(fields, "response") ?? {}, () => fieldsIn(exact(), "response"));
     }
   }
 
@@ -84,7 +86,7 @@ export class ResponsesReader implements WireReader {
   }
 
   close(): readonly ModelEvent[] {
-    if (!this.finished && this.#items === 0 && this.#strange !== undefined) {
+    if (!this.finished && this.#items.length === 0 && this.#strange !== undefined) {
       throw unreadableError(this.#place, "the endpoint sent JSON that is no event of a Responses stream", this.#strange);
     }
     if (!this.finished) throw truncatedError(this.#place);
@@ -93,43 +95,92 @@ export class ResponsesReader implements WireReader {
 
   #readText(fields: Fields): void {
     const item = this.#itemOf(fields);
+    item.said.add(numberIn(fields, "content_index") ?? 0);
     this.#reply.addBlockText(item.key, textIn(fields, "delta") ?? "", item.fields);
   }
 
   #readThought(fields: Fields, part: string): void {
-    this.#reply.addThought(`${this.#itemOf(fields).key}${part}`, textIn(fields, "delta") ?? "");
+    const item = this.#itemOf(fields);
+    item.thought = true;
+    this.#reply.addThought(`${item.key}${part}`, textIn(fields, "delta") ?? "");
   }
 
-  #openItem(item: Item, wire: Fields | undefined): void {
+  #openItem(item: Item, wire: Fields, exact: () => unknown): void {
     this.#fill(item, wire);
-    if (textIn(wire, "type") === "function_call") this.#reply.addCall({ index: item.key, ...this.#callIn(wire) });
+    if (isCall(wire)) this.#reply.beginCall({ index: item.key, ...this.#callIn(wire, exact) });
   }
 
-  #closeItem(item: Item, wire: Fields | undefined): void {
+  #closeItem(item: Item, wire: Fields, exact: () => unknown): void {
     this.#fill(item, wire);
-    if (textIn(wire, "type") === "function_call") this.#settle(item, wire);
+    this.#sayItem(item);
+    if (isCall(wire)) this.#settle(item, wire, exact);
   }
 
   /** The arguments are complete, and are said once more as a whole. */
-  #settle(item: Item, wire: Fields | undefined): void {
-    const whole = textIn(wire, "arguments") ?? "";
-    this.#reply.settleCall({ index: item.key, ...this.#callIn(wire), arguments: whole });
+  #settle(item: Item, wire: Fields, exact: () => unknown): void {
+    this.#reply.settleCall({ index: item.key, ...this.#callIn(wire, exact) });
     this.#reply.endCall(item.key);
   }
 
-  #callIn(wire: Fields | undefined): { readonly id?: string; readonly name?: string } {
+  /** Takes from the output as a whole what the stream did not say. */
+  #readOutput(response: Fields, exact: () => unknown): void {
+    const output = listIn(response, "output");
+    if (output.length > MAX_ITEMS) throw tooMany();
+    const known = pair(output, this.#items, isSameItem, isAlike);
+    output.forEach((wire, place) => {
+      if (!isFields(wire)) return;
+      const item = known[place] ?? this.#addItem();
+      if (!isCall(wire) || !this.#reply.hasWholeCall(item.key)) this.#closeItem(item, wire, () => listIn(exact(), "output")[place]);
+    });
+    for (const item of this.#items) this.#sayItem(item);
+  }
+
+  #closePart(fields: Fields, part: Fields | undefined): void {
+    const type = textIn(part, "type");
+    if (type !== "output_text" && type !== "refusal") return;
+    this.#sayPart(this.#itemOf(fields), numberIn(fields, "content_index") ?? 0, part);
+  }
+
+  #sayItem(item: Item): void {
+    const type = textIn(item.wire, "type");
+    const content = listIn(item.wire, "content");
+    if (type === "message" && item.said.size === 0) content.forEach((part, index) => this.#sayPart(item, index, part));
+    if (type !== "reasoning" || item.thought) return;
+    for (const [index, part] of [...listIn(item.wire, "summary"), ...content].entries()) {
+      this.#reply.addThought(`${item.key}w${index}`, textIn(part, "text") ?? "");
+      item.thought = true;
+    }
+  }
+
+  #sayPart(item: Item, index: number, part: unknown): void {
+    if (item.said.has(index)) return;
+    const refusal = textIn(part, "refusal");
+    const text = refusal ?? textIn(part, "text");
+    if (text === undefined) return;
+    this.#refused ||= refusal !== undefined;
+    item.said.add(index);
+    this.#reply.addBlockText(item.key, text, item.fields);
+  }
+
+  #callIn(wire: Fields, exact: () => unknown): Omit<CallFragment, "index"> {
     const id = textIn(wire, "call_id");
     const name = textIn(wire, "name");
-    return { ...(id === undefined ? {} : { id }), ...(name === undefined ? {} : { name: this.#names.fromWire(name) }) };
+    const text = documentIn(wire, "arguments", exact);
+    return {
+      ...(id === undefined ? {} : { id }),
+      ...(name === undefined ? {} : { name: this.#names.fromWire(name) }),
+      ...(text === undefined ? {} : { arguments: text }),
+    };
   }
 
   /** Takes what must go back with an item. Its last form is the one that counts. */
-  #fill(item: Item, wire: Fields | undefined): void {
+  #fill(item: Item, wire: Fields): void {
+    item.wire = wire;
     const type = textIn(wire, "type");
     if (type === "message") {
       const phase = textIn(wire, "phase");
       if (phase !== undefined) item.fields.phase = phase;
-    } else if (type === "reasoning" && wire !== undefined) {
+    } else if (type === "reasoning") {
       if (item.opaque === undefined) this.#reply.addOpaque(item.opaque = {});
       if (textIn(wire, "encrypted_content") === undefined) return;
       const { id, summary, content, encrypted_content } = wire;
@@ -145,18 +196,26 @@ export class ResponsesReader implements WireReader {
   }
 
   #newItem(fields: Fields): Item {
-    const item: Item = { key: this.#items++, fields: {}, opaque: undefined };
+    const item = this.#addItem();
     const id = textIn(fields, "item_id") ?? textIn(fieldsIn(fields, "item"), "id");
     if (id !== undefined) this.#byId.set(id, item);
     this.#byPlace.set(numberIn(fields, "output_index") ?? -1, item);
     return item;
   }
 
-  #finish(response: Fields): void {
+  #addItem(): Item {
+    if (this.#items.length >= MAX_ITEMS) throw tooMany();
+    const item = newItem(this.#items.length);
+    this.#items.push(item);
+    return item;
+  }
+
+  #finish(response: Fields, exact: () => unknown): void {
     const reason = textIn(fieldsIn(response, "incomplete_details"), "reason");
     if (textIn(response, "status") === "failed" || fieldsIn(response, "error") !== undefined) {
       throw reportedError(this.#place, response.error ?? { message: "the model failed in the middle of its reply" });
     }
+    this.#readOutput(response, exact);
     const usage = fieldsIn(response, "usage");
     if (usage !== undefined) this.#reply.usage = toUsage(usage);
     this.#reply.model = textIn(response, "model") ?? this.#reply.model;
@@ -164,6 +223,15 @@ export class ResponsesReader implements WireReader {
     this.finished = true;
     this.ended = true;
   }
+}
+
+function tooMany(): ModelError {
+  return new ModelError("malformed", `Cannot take the reply as it has more than ${MAX_ITEMS} items`);
+}
+
+/** True for a document that is a response as a whole, not an event of one. */
+function isEnded(fields: Fields): boolean {
+  return Array.isArray(fields.output) && ["completed", "incomplete", "failed"].includes(textIn(fields, "status") ?? "");
 }
 
 function toFinish(reason: string): Finish {

@@ -3,7 +3,7 @@ import * as v from "valibot";
 import { faultPosition } from "../session/arguments.ts";
 import { type Json, numberToken, parseKeepingNumbers } from "../session/json.ts";
 import { Finish, ModelErrorKind, type Usage } from "../session/outcome.ts";
-import type { CallFragment } from "./assembly.ts";
+import type { CallFragment } from "./growing-call.ts";
 
 /** Reply n answers a request that holds n assistant messages. */
 export interface Script {

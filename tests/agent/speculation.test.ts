@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Agent, openAgent } from "../../lib/agent/agent.ts";
 import type { AgentOptions } from "../../lib/agent/options.ts";
 import type { Session } from "../../lib/agent/session.ts";
 import { isKnown, type SessionEvent } from "../../lib/session/event.ts";
+import { chatReply, delta, DONE as SSE_DONE, type EndpointReply, type EndpointStep, sse, startEndpoint } from "../fixtures/endpoint.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
 
 let workspace: TestWorkspace;
@@ -59,9 +60,39 @@ function discards(events: readonly SessionEvent[]): readonly string[] {
 const arrive = (index: number, name: string, input: object) => ({ call: { index, id: `c${index}`, name, arguments: input } });
 const DONE = { text: "done" };
 
+/** One call as a chat-completions stream announces it. */
+function callChunk(name: string, input: object): EndpointStep {
+  const call = { index: 0, id: "c0", type: "function", function: { name, arguments: JSON.stringify(input) } };
+  return { write: sse(delta({ tool_calls: [call] })) };
+}
+
+const END: EndpointStep = { write: sse(delta({}, "tool_calls"), SSE_DONE) };
+
+/** Plays replies whose streams wait until the session has told of an event, so that the order does not hang on the clock. */
+async function playHeld(event: string, replies: (held: EndpointStep) => readonly EndpointReply[], then: () => void = () => undefined) {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const endpoint = await startEndpoint(replies({ until: promise }));
+  try {
+    const { agent, session } = await open([], { model: "local/test", baseUrl: endpoint.url });
+    session.watch((told) => {
+      if (told.type !== event) return;
+      then();
+      resolve();
+    });
+    const result = await session.prompt("go", { source: "test" });
+    const events = (await agent.events(session.id)).flatMap((row) => row.kind === "event" && isKnown(row.event) ? [row.event] : []);
+    return { session, result, events, results: session.messages().flatMap((message) => message.role === "tool" ? [message.text] : []) };
+  } finally {
+    await endpoint.close();
+  }
+}
+
 describe("speculation", () => {
   test("runs a safe read while the stream goes on, and the call adopts it", async () => {
-    const { events, session, result } = await play([{ stream: [arrive(0, "look", { n: 1 }), { wait_ms: 400, text: "…" }] }, DONE]);
+    const { events, session, result } = await playHeld("speculation_ended", (held) => [
+      { steps: [callChunk("look", { n: 1 }), held, END] },
+      chatReply({ text: "done" }),
+    ]);
     expect(runsOf("runs-1")).toBe(1);
     const order = events.map((event) => event.type);
     expect(order.indexOf("speculation_ended")).toBeLessThan(order.indexOf("reply_committed"));
@@ -103,9 +134,10 @@ describe("speculation", () => {
   });
 
   test("ends and reports what no attempt of the step asked for", async () => {
-    const { events } = await play([{
-      attempts: [{ stream: [arrive(0, "look", { n: 1, s: "5" }), { wait_ms: 100, drop: true }] }, { text: "never mind" }],
-    }]);
+    const { events } = await playHeld("speculation_spawned", (held) => [
+      { steps: [callChunk("look", { n: 1, s: "5" }), held, { drop: true }] },
+      chatReply({ text: "never mind" }),
+    ]);
     expect(discards(events)).toEqual(["not_asked"]);
     expect(events.find((event) => event.type === "speculation_ended")).toMatchObject({ outcome: { kind: "cancelled" } });
     const types = events.map((event) => event.type);
@@ -126,33 +158,30 @@ describe("speculation", () => {
   });
 
   test("throws a failed early result away and runs the call again", async () => {
-    const { agent, session } = await open([{ stream: [arrive(0, "read_file", { path: "late.txt" }), { wait_ms: 600, text: "…" }] }, DONE]);
-    session.watch((event) => {
-      if (event.type === "speculation_ended") writeFileSync(join(workspace.path, "late.txt"), "there now\n");
-    });
-    await session.prompt("go", { source: "test" });
-    expect(session.messages().flatMap((message) => message.role === "tool" ? [message.text] : [])[0]).toContain("there now");
-    const events = (await agent.events(session.id)).flatMap((row) => row.kind === "event" && isKnown(row.event) ? [row.event] : []);
+    const replies = (held: EndpointStep) => [{ steps: [callChunk("read_file", { path: "late.txt" }), held, END] }, chatReply({ text: "done" })];
+    const late = () => writeFileSync(join(workspace.path, "late.txt"), "there now\n");
+    const { events, results } = await playHeld("speculation_ended", replies, late);
+    expect(results[0]).toContain("there now");
     expect(discards(events)).toEqual(["failed"]);
   });
 
-  test("serves a file that is still what it was", async () => {
-    await workspace.write("f.txt", "same\n");
-    const { events, session } = await play([{ stream: [arrive(0, "read_file", { path: "f.txt" }), { wait_ms: 400, text: "…" }] }, DONE]);
-    expect(discards(events)).toEqual([]);
-    expect(session.state().speculation.saved_ms).toBeGreaterThan(0);
+  test("serves a file that is still what it was, and not one that has changed since it was read early", async () => {
+    await workspace.write("f.txt", "old\n");
+    const replies = (held: EndpointStep) => [{ steps: [callChunk("read_file", { path: "f.txt" }), held, END] }, chatReply({ text: "done" })];
+    const same = await playHeld("speculation_ended", replies);
+    expect([discards(same.events), same.results[0]?.includes("old")]).toEqual([[], true]);
+    const changed = await playHeld("speculation_ended", replies, () => writeFileSync(join(workspace.path, "f.txt"), "newer\n"));
+    expect([discards(changed.events), changed.results[0]?.includes("newer")]).toEqual([["stale"], true]);
   });
 
-  test("does not serve a file that has changed since it was read early", async () => {
-    await workspace.write("f.txt", "old\n");
-    const { agent, session } = await open([{ stream: [arrive(0, "read_file", { path: "f.txt" }), { wait_ms: 600, text: "…" }] }, DONE]);
-    session.watch((event) => {
-      if (event.type === "speculation_ended") writeFileSync(join(workspace.path, "f.txt"), "newer\n");
+  test("does not serve a file that was moved out of the workspace and left a link", async () => {
+    const file = await workspace.write("f.txt", "inside\n");
+    const replies = (held: EndpointStep) => [{ steps: [callChunk("read_file", { path: "f.txt" }), held, END] }, chatReply({ text: "done" })];
+    const moved = await playHeld("speculation_ended", replies, () => {
+      renameSync(file, join(workspace.home, "f.txt"));
+      symlinkSync(join(workspace.home, "f.txt"), file);
     });
-    await session.prompt("go", { source: "test" });
-    expect(session.messages().flatMap((message) => message.role === "tool" ? [message.text] : [])[0]).toContain("newer");
-    const events = (await agent.events(session.id)).flatMap((row) => row.kind === "event" && isKnown(row.event) ? [row.event] : []);
-    expect(discards(events)).toEqual(["stale"]);
+    expect([discards(moved.events), moved.results[0]?.includes("inside")]).toEqual([["stale"], false]);
   });
 
   test("does not serve a read from before a write of the same reply", async () => {
@@ -235,15 +264,9 @@ describe("what runs early", () => {
   });
 
   test("is stale when its program was changed since", async () => {
-    const { agent, session } = await open([{ stream: [arrive(0, "look", { n: 1 }), { wait_ms: 600, text: "…" }] }, DONE]);
-    session.watch((event) => {
-      if (event.type === "speculation_ended") writeFileSync(join(workspace.path, "bin/look"), "#!/bin/sh\necho other\n");
-    });
-    await session.prompt("go", { source: "test" });
-    const events = (await agent.events(session.id)).flatMap((row) => row.kind === "event" && isKnown(row.event) ? [row.event] : []);
-    expect([discards(events), session.messages().flatMap((message) => message.role === "tool" ? [message.text] : [])]).toEqual([["stale"], [
-      "other\n",
-    ]]);
+    const replies = (held: EndpointStep) => [{ steps: [callChunk("look", { n: 1 }), held, END] }, chatReply({ text: "done" })];
+    const { events, results } = await playHeld("speculation_ended", replies, () => writeFileSync(join(workspace.path, "bin/look"), "#!/bin/sh\necho other\n"));
+    expect([discards(events), results]).toEqual([["stale"], ["other\n"]]);
   });
 });
 

@@ -104,11 +104,9 @@ describe("a Messages stream", () => {
     }
   });
 
-  test("that is none is malformed: a chat stream, a whole message", async () => {
-    for (const document of [{ choices: [{ delta: { content: "a" } }] }, { type: "message", content: [{ type: "text", text: "a" }] }]) {
-      const { model } = await serve({ steps: [{ write: `data: ${JSON.stringify(document)}\n\n` }] });
-      expect(await errorOf(collect(model))).toMatchObject({ kind: "malformed" });
-    }
+  test("that is none is malformed, such as a chat stream", async () => {
+    const { model } = await serve({ steps: [{ write: `data: ${JSON.stringify({ choices: [{ delta: { content: "a" } }] })}\n\n` }] });
+    expect(await errorOf(collect(model))).toMatchObject({ kind: "malformed" });
   });
 });
 

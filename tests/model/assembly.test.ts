@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { MAX_ARGUMENTS } from "../../lib/model/arguments-text.ts";
-import { CallAssembly, type CallFragment, type CallProgress, MAX_CALLS } from "../../lib/model/assembly.ts";
+import { CallAssembly, MAX_CALLS } from "../../lib/model/assembly.ts";
+import type { CallFragment, CallProgress } from "../../lib/model/growing-call.ts";
 import { ModelError } from "../../lib/model/model.ts";
 import { parseArguments } from "../../lib/session/arguments.ts";
 
@@ -321,21 +322,22 @@ describe("a call that is said once more as a whole", () => {
 });
 
 describe("a call that is over", () => {
-  const ended = (cut: boolean, ...initial: readonly string[]) => {
+  const ended = (cut: boolean, initial = "") => {
     const assembly = new CallAssembly();
-    assembly.add({ index: 0, id: "a", name: "t", arguments: '{"a":1}' });
-    assembly.add({ index: 1, id: "b", name: "t" });
-    const progress = [...assembly.end(0, '{"other":1}'), ...assembly.end(1, ...initial), ...assembly.end(7)];
-    return { progress: progress.length, calls: assembly.finish(cut).map((call) => call.arguments) };
+    assembly.begin({ index: 0, id: "a", name: "t", arguments: '{"other":1}' });
+    assembly.add({ index: 0, arguments: '{"a":1}' });
+    const begun = assembly.begin({ index: 1, id: "b", name: "t", arguments: initial });
+    const progress = [begun, assembly.end(0), assembly.end(1), assembly.end(7)].map((each) => each.length);
+    return { progress, calls: assembly.finish(cut).map((call) => call.arguments) };
   };
 
   test("has the arguments that came, else those it began with, else none", () => {
-    expect(ended(false)).toEqual({ progress: 1, calls: ['{"a":1}', "{}"] });
-    expect(ended(false, '{"b":2}')).toEqual({ progress: 1, calls: ['{"a":1}', '{"b":2}'] });
+    expect(ended(false)).toEqual({ progress: [1, 0, 1, 0], calls: ['{"a":1}', "{}"] });
+    expect(ended(false, '{"b":2}')).toEqual({ progress: [2, 0, 0, 0], calls: ['{"a":1}', '{"b":2}'] });
   });
 
   test("is left out if a length limit ended the reply before its arguments began", () => {
-    expect(ended(true).calls).toEqual(['{"a":1}']);
+    for (const none of ["", "{}", "{ }"]) expect(ended(true, none).calls).toEqual(['{"a":1}']);
     expect(ended(true, '{"b":2}').calls).toEqual(['{"a":1}', '{"b":2}']);
     expect(brief([{ index: 0, id: "a", name: "t" }], true)).toEqual([]);
     expect(brief([{ index: 0, id: "a", name: "t" }], false)).toEqual(["a t "]);

@@ -77,8 +77,8 @@ describe("a Responses stream", () => {
     }
   });
 
-  test("that is none is malformed: a chat stream, a whole reply", async () => {
-    for (const document of [{ choices: [{ delta: { content: "a" } }] }, { object: "response", status: "completed", output: [] }]) {
+  test("that is none is malformed: a chat stream, a response that has not ended", async () => {
+    for (const document of [{ choices: [{ delta: { content: "a" } }] }, { object: "response", status: "queued", output: [] }]) {
       const { model } = await serve({ steps: [{ write: `data: ${JSON.stringify(document)}\n\n` }] });
       expect(await errorOf(collect(model))).toMatchObject({ kind: "malformed" });
     }

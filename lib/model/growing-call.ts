@@ -1,0 +1,99 @@
+/** One call as it comes: its id, its name, the arguments it began with, the pieces of arguments after them. */
+import { ArgumentsText } from "./arguments-text.ts";
+import type { ModelEvent } from "./model.ts";
+import { ObjectScanner } from "./object-scanner.ts";
+
+/** Any part of a call. Blank strings count as absent. */
+export interface CallFragment {
+  readonly index?: number;
+  readonly id?: string;
+  readonly name?: string;
+  readonly arguments?: string;
+}
+
+export type CallProgress = Extract<ModelEvent, { readonly type: "call_announced" | "call_ready" }>;
+
+export class GrowingCall {
+  id: string | undefined;
+  name = "";
+  index: number | undefined;
+  arguments = new ArgumentsText();
+  ended = false;
+  /** The arguments it began with. */
+  #initial = "";
+  /** No arguments came, and it was taken to have none. */
+  #assumed = false;
+  #ready = false;
+
+  constructor(readonly position: number) {}
+
+  add(fragment: CallFragment): readonly CallProgress[] {
+    const progress: CallProgress[] = [];
+    this.id ??= fragment.id || undefined;
+    if (this.name === "" && fragment.name) {
+      this.name = fragment.name;
+      progress.push({ type: "call_announced", position: this.position, name: this.name });
+    }
+    if (fragment.arguments) this.arguments.append(fragment.arguments);
+    if (this.arguments.status === "complete") progress.push(...this.#becomeReady(this.arguments.text));
+    return progress;
+  }
+
+  /** It begins with these arguments, which stand unless others come. */
+  begin(initial: string): readonly CallProgress[] {
+    this.#initial = initial;
+    return this.isWhole ? this.#becomeReady(initial) : [];
+  }
+
+  /** It is said once more as a whole. */
+  settle(fragment: CallFragment): readonly CallProgress[] {
+    const whole = fragment.arguments ?? "";
+    if (this.#assumed && whole !== "") {
+      this.#assumed = false;
+      this.arguments = new ArgumentsText();
+    }
+    const known = this.arguments.text;
+    if (whole.startsWith(known)) return this.add({ ...fragment, arguments: whole.slice(known.length) });
+    // It began with a first piece, not with a whole.
+    if (this.#initial !== "" && whole.startsWith(this.#initial + known)) this.arguments = new ArgumentsText();
+    return this.add({ ...fragment, arguments: whole });
+  }
+
+  /** Nothing more comes, save for a whole. */
+  end(): readonly CallProgress[] {
+    this.ended = true;
+    if (!this.#isBare) return [];
+    this.#assumed = isNone(this.#initial);
+    return this.add({ arguments: this.#assumed ? "{}" : this.#initial });
+  }
+
+  finish(cut: boolean): string {
+    return this.#isBare && this.#initial !== "" ? this.#initial : this.arguments.finish(cut);
+  }
+
+  /** True if its arguments came, or it began with them, as a whole object. */
+  get isWhole(): boolean {
+    if (!this.#isBare) return !this.#assumed && this.arguments.status === "complete";
+    return !isNone(this.#initial) && new ObjectScanner().feed(this.#initial) === "complete";
+  }
+
+  /** True if its arguments may not have begun: none came, or it was only taken to have none. */
+  get isUnwritten(): boolean {
+    return this.#assumed || (this.#isBare && isNone(this.#initial));
+  }
+
+  /** True while no piece of arguments came. */
+  get #isBare(): boolean {
+    return this.arguments.text.trim() === "";
+  }
+
+  #becomeReady(text: string): readonly CallProgress[] {
+    if (this.#ready || this.name === "") return [];
+    this.#ready = true;
+    return [{ type: "call_ready", position: this.position, name: this.name, arguments: text.toWellFormed() }];
+  }
+}
+
+function isNone(text: string): boolean {
+  return /^\s*(\{\s*\})?\s*$/.test(text);
+}
