@@ -2,7 +2,7 @@
  * Which model a name means: `provider/model`, `local/model` with a base URL, or `script:FILE`. Keys come from the
  * provider's own environment variable and from nowhere else.
  */
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { createAnthropicModel } from "./anthropic.ts";
 import { createChatModel } from "./chat.ts";
 import type { Fetch } from "./exchange.ts";
@@ -95,6 +95,9 @@ export function parseModelName(name: string): ModelName {
   const slash = name.indexOf("/");
   const provider = providers.find((each) => each.name === name.slice(0, Math.max(slash, 0)));
   const model = name.slice(slash + 1).trim();
+  if (slash > 0 && provider === undefined) {
+    throw new ModelConfigError(`Cannot use model "${name}" as "${name.slice(0, slash)}" is no provider that is known here: ${choices()}`);
+  }
   if (provider === undefined || model === "") {
     throw new ModelConfigError(`Cannot use model "${name}" as it is not of the form PROVIDER/MODEL: ${choices()}`);
   }
@@ -161,7 +164,15 @@ function checkBaseUrl({ name, baseUrl }: ModelSettings, provider: Provider): str
   return url.href;
 }
 
+/** A script that is larger was not written to be played. */
+const MAX_SCRIPT_BYTES = 16 * 1024 * 1024;
+
 async function openScript(id: string, file: string): Promise<Model> {
+  const found = await stat(file).catch(() => null);
+  if (found !== null && !found.isFile()) throw new ModelConfigError(`Cannot use model "${id}" as its script is not a regular file`);
+  if (found !== null && found.size > MAX_SCRIPT_BYTES) {
+    throw new ModelConfigError(`Cannot use model "${id}" as its script has ${found.size} bytes: at most ${MAX_SCRIPT_BYTES} are read`);
+  }
   try {
     return createScriptedModel({ id, script: parseScript(await readFile(file, "utf8")) });
   } catch (error) {

@@ -158,7 +158,9 @@ describe("speculation", () => {
   });
 
   test("throws a failed early result away and runs the call again", async () => {
-    const replies = (held: EndpointStep) => [{ steps: [callChunk("read_file", { path: "late.txt" }), held, END] }, chatReply({ text: "done" })];
+    const replies = (
+      held: EndpointStep,
+    ) => [{ steps: [callChunk("read_file", { path: "late.txt" }), held, END] }, chatReply({ text: "done" })];
     const late = () => writeFileSync(join(workspace.path, "late.txt"), "there now\n");
     const { events, results } = await playHeld("speculation_ended", replies, late);
     expect(results[0]).toContain("there now");
@@ -167,7 +169,9 @@ describe("speculation", () => {
 
   test("serves a file that is still what it was, and not one that has changed since it was read early", async () => {
     await workspace.write("f.txt", "old\n");
-    const replies = (held: EndpointStep) => [{ steps: [callChunk("read_file", { path: "f.txt" }), held, END] }, chatReply({ text: "done" })];
+    const replies = (
+      held: EndpointStep,
+    ) => [{ steps: [callChunk("read_file", { path: "f.txt" }), held, END] }, chatReply({ text: "done" })];
     const same = await playHeld("speculation_ended", replies);
     expect([discards(same.events), same.results[0]?.includes("old")]).toEqual([[], true]);
     const changed = await playHeld("speculation_ended", replies, () => writeFileSync(join(workspace.path, "f.txt"), "newer\n"));
@@ -176,7 +180,9 @@ describe("speculation", () => {
 
   test("does not serve a file that was moved out of the workspace and left a link", async () => {
     const file = await workspace.write("f.txt", "inside\n");
-    const replies = (held: EndpointStep) => [{ steps: [callChunk("read_file", { path: "f.txt" }), held, END] }, chatReply({ text: "done" })];
+    const replies = (
+      held: EndpointStep,
+    ) => [{ steps: [callChunk("read_file", { path: "f.txt" }), held, END] }, chatReply({ text: "done" })];
     const moved = await playHeld("speculation_ended", replies, () => {
       renameSync(file, join(workspace.home, "f.txt"));
       symlinkSync(join(workspace.home, "f.txt"), file);
@@ -265,7 +271,11 @@ describe("what runs early", () => {
 
   test("is stale when its program was changed since", async () => {
     const replies = (held: EndpointStep) => [{ steps: [callChunk("look", { n: 1 }), held, END] }, chatReply({ text: "done" })];
-    const { events, results } = await playHeld("speculation_ended", replies, () => writeFileSync(join(workspace.path, "bin/look"), "#!/bin/sh\necho other\n"));
+    const { events, results } = await playHeld(
+      "speculation_ended",
+      replies,
+      () => writeFileSync(join(workspace.path, "bin/look"), "#!/bin/sh\necho other\n"),
+    );
     expect([discards(events), results]).toEqual([["stale"], ["other\n"]]);
   });
 });

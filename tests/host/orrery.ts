@@ -19,6 +19,8 @@ export interface Start {
   readonly home: string;
   /** Standard input; without it, it is empty. */
   readonly input?: string;
+  /** Standard input stays open and nothing is written to it. */
+  readonly open?: boolean;
   /** A descriptor that standard output goes to instead of to us. */
   readonly stdout?: number;
 }
@@ -30,7 +32,7 @@ export function orreryCommand(): readonly string[] {
   return binary === undefined ? ownCommand() : [resolve(binary)];
 }
 
-export function startOrrery(args: readonly string[], { cwd, env, home, input, stdout }: Start): ChildProcess {
+export function startOrrery(args: readonly string[], { cwd, env, home, input, open, stdout }: Start): ChildProcess {
   const [program = "", ...before] = orreryCommand();
   const child = spawn(program, [...before, ...args], {
     ...(cwd === undefined ? {} : { cwd }),
@@ -39,7 +41,7 @@ export function startOrrery(args: readonly string[], { cwd, env, home, input, st
   });
   // A command that does not read its input may end before it was written.
   child.stdin?.on("error", () => undefined);
-  child.stdin?.end(input ?? "");
+  if (open !== true) child.stdin?.end(input ?? "");
   return child;
 }
 

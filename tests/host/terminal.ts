@@ -16,6 +16,8 @@ export interface TerminalRun {
   shown(): string;
   /** Resolves when the text has been shown; rejects if the program ends without. */
   waitFor(text: string): Promise<void>;
+  /** As `waitFor`, for what is shown behind what the last `next` waited for. */
+  next(text: string): Promise<void>;
   type(text: string): void;
   /** The exit code, and everything that was shown. */
   ended(): Promise<{ readonly code: number | null; readonly shown: string }>;
@@ -66,20 +68,25 @@ function follow(child: ChildProcess): TerminalRun {
       wake();
     });
   });
+  let read = 0;
+  /** Where the text ends, once it is shown. */
+  const find = (text: string, from: number): Promise<number> =>
+    new Promise((settle, fail) => {
+      const look = () => {
+        const at = shown.indexOf(text, from);
+        if (at >= 0) settle(at + text.length);
+        else if (hasEnded) fail(new Error(`The program ended without showing "${text}":\n${shown.slice(from)}`));
+        else return;
+        listeners.delete(look);
+      };
+      listeners.add(look);
+      look();
+    });
   return {
     shown: () => shown,
     type: (text) => void child.stdin?.write(text),
-    waitFor: (text) =>
-      new Promise((settle, fail) => {
-        const look = () => {
-          if (shown.includes(text)) settle();
-          else if (hasEnded) fail(new Error(`The program ended without showing "${text}":\n${shown}`));
-          else return;
-          listeners.delete(look);
-        };
-        listeners.add(look);
-        look();
-      }),
+    waitFor: async (text) => void await find(text, 0),
+    next: async (text) => void (read = await find(text, read)),
     async ended() {
       const code = await end;
       return { code, shown };

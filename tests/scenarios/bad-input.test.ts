@@ -7,7 +7,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { type FixtureEndpoint, httpError, startEndpoint } from "../fixtures/endpoint.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
-import { runOrrery } from "../host/orrery.ts";
+import { ended, runOrrery, startOrrery } from "../host/orrery.ts";
 
 let workspace: TestWorkspace;
 let endpoint: FixtureEndpoint | null;
@@ -86,6 +86,14 @@ describe("a model that cannot be used", () => {
     await expectFailure(["--model", "local/x", "--base-url", endpoint.url, "go"], 1, "{nonsense");
   });
 
+  test("a script that is a device or a pipe: 5, at once", async () => {
+    await expectFailure(["--model", "script:/dev/zero", "go"], 5, "not a regular file");
+  });
+
+  test("an unknown provider: 5, naming it", async () => {
+    await expectFailure(["--model", "foo/m", "go"], 5, '"foo" is no provider');
+  });
+
   test("a script that does not parse: 5, with the line", async () => {
     const file = await workspace.write("bad.json", '{"replies":[\n{"text":1}\n]}');
     await expectFailure(["--model", `script:${file}`, "go"], 5, "replies");
@@ -111,6 +119,17 @@ describe("a command that cannot be meant", () => {
     const model = ["--model", await workspace.script({ text: "x" })];
     await expectFailure([...model, "--session", "ses_01930000-0000-7000-8000-000000000001", "go"], 2, "there is none");
     await expectFailure([...model, "--session", "../../etc/passwd", "go"], 2, "not the id of one");
+  });
+
+  test("a prompt that does not come: 124 when the wall clock ends", async () => {
+    const model = ["--model", await workspace.script({ text: "x" })];
+    const waiting = startOrrery(["run", ...model, "--timeout", "1", "--output-format", "json", "-"], {
+      cwd: workspace.path,
+      home: workspace.home,
+      open: true,
+    });
+    const { code, stdout } = await ended(waiting);
+    expect([code, JSON.parse(stdout)]).toMatchObject([124, { status: "failed", reason: expect.stringContaining("wall clock") }]);
   });
 
   test("an unknown option and an unknown command: 2", async () => {
