@@ -14,33 +14,43 @@ export function createApprover(shell: Shell, beforeQuestion: () => void = () => 
   const { err } = shell;
   let last: Promise<unknown> = Promise.resolve();
   return (question, signal) => {
-    const answer = last.then(() => {
+    const answer = last.then(async () => {
       beforeQuestion();
-      err.write(wordsOf(question, err.colors));
-      return ask(signal);
+      err.write(describeCall(question, err.colors) + RUN_IT);
+      return toAnswer(await agrees(signal), signal);
     });
     last = answer.catch(() => undefined);
     return answer;
   };
 }
 
-/** The whole input, since what is agreed to is what runs. */
-function wordsOf({ name, input, reason }: Question, { bold, yellow }: Shell["err"]["colors"]): string {
-  return `${yellow(printable(reason))}\n  ${bold(printable(name))} ${printable(input.text)}\nRun it? [y/N] `;
+export const RUN_IT = "Run it? [y/N] ";
+
+/** What is asked about, whole, since what is agreed to is what runs: the text for the shell where there is one, else the input. */
+export function describeCall({ name, input, reason, script }: Question, { bold, yellow }: Shell["err"]["colors"]): string {
+  const head = `${yellow(printable(reason))}\n  ${bold(printable(name))}`;
+  if (script === undefined) return `${head} ${printable(input.text)}\n`;
+  const lines = printable(script.text).trimEnd().split("\n").map((line) => `    ${line}`.trimEnd());
+  return `${head}, by ${printable(script.shell)} in ${printable(script.cwd)}:\n${lines.join("\n")}\n`;
 }
 
-async function ask(signal: AbortSignal): Promise<Answer> {
-  if (await agrees(signal)) return { decision: "allow", by: "user" };
-  return { decision: "deny", by: "user", reason: signal.aborted ? "the question was withdrawn" : "the user said no" };
+export function toAnswer(agreed: boolean, { aborted }: AbortSignal): Answer {
+  if (agreed) return { decision: "allow", by: "user" };
+  return { decision: "deny", by: "user", reason: aborted ? "the question was withdrawn" : "the user said no" };
 }
 
-/** Reads one line; only a yes is one. */
+/** Only a yes is one. */
+export function isYes(text: string): boolean {
+  return /^y(es)?$/i.test(text.trim());
+}
+
+/** Reads one line. */
 export async function agrees(signal: AbortSignal): Promise<boolean> {
   // Loaded when it is needed; without line editing of its own, so that Ctrl-C stays a signal.
   const { createInterface } = await import("node:readline/promises");
   const lines = createInterface({ input: process.stdin, terminal: false });
   try {
-    return /^y(es)?$/i.test((await lines.question("", { signal })).trim());
+    return isYes(await lines.question("", { signal }));
   } catch (error) {
     if (!signal.aborted) throw error;
     return false;

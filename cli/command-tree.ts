@@ -2,6 +2,7 @@
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { body, type CommandScope } from "./command-body.ts";
 import {
+  type ChatFlags,
   commonFlags,
   type ConfigFlags,
   type EventsFlags,
@@ -13,6 +14,7 @@ import {
   type NoFlags,
   positive,
   type RunFlags,
+  sessionFlag,
   text,
   type TrustFlags,
   type TurnFlags,
@@ -23,10 +25,7 @@ import { tools } from "./tools-tree.ts";
 const run = buildCommand<RunFlags, [prompt?: string], CommandScope>({
   loader: body(async () => (await import("./commands/run.ts")).run),
   parameters: {
-    flags: {
-      ...turnFlags,
-      session: { kind: "parsed", parse: text, optional: true, placeholder: "id", brief: "Go on with this session instead of a new one" },
-    },
+    flags: { ...turnFlags, ...sessionFlag },
     aliases: { w: "workspace", m: "model", o: "outputFormat" },
     positional: {
       kind: "tuple",
@@ -48,6 +47,25 @@ EXAMPLES
 EXIT CODES
   0 completed  1 failed  2 usage  3 stopped on purpose  4 approval needed and nobody to ask
   5 configuration  6 endpoint unreachable or key refused  124 --timeout  130/143 signal`,
+  },
+});
+
+const chat = buildCommand<ChatFlags, [], CommandScope>({
+  loader: body(async () => (await import("./commands/chat.ts")).chat),
+  parameters: { flags: { ...commonFlags, ...sessionFlag }, aliases: { w: "workspace", m: "model" } },
+  docs: {
+    brief: "Talk with a model that uses the workspace's tools",
+    fullDescription:
+      `Runs one prompt after the other in one session, on a terminal. A call that needs approval is asked about, with what exactly
+would run. In the conversation, /help lists the commands: /mode, /tools, /tools create NAME, /resume, /quit.
+
+EXAMPLES
+  orrery chat
+  orrery chat --model local/qwen3 --base-url http://127.0.0.1:8080/v1 --mode plan
+  orrery chat --session ses_…
+
+KEYS
+  Ctrl-C once stops a turn at a safe point, twice leaves; Ctrl-D on an empty line leaves`,
   },
 });
 
@@ -178,6 +196,7 @@ const version = buildCommand<JsonFlag, [], CommandScope>({
 export const commandTree = buildRouteMap({
   routes: {
     run,
+    chat,
     tools,
     sessions: buildRouteMap({
       routes: { list, show, events, resume, fork },

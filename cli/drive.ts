@@ -39,7 +39,10 @@ class WallClockReached extends Error {
 async function within<T>(seconds: number | undefined, work: Promise<T>): Promise<T> {
   if (seconds === undefined) return await work;
   const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new WallClockReached(`wall clock of ${seconds} s reached before there was a prompt`)), seconds * 1000);
+  const timer = setTimeout(
+    () => reject(new WallClockReached(`wall clock of ${seconds} s reached before there was a prompt`)),
+    seconds * 1000,
+  );
   try {
     return await Promise.race([work, promise]);
   } finally {

@@ -25,6 +25,11 @@ export interface RunFlags extends TurnFlags {
   readonly session?: string;
 }
 
+/** Those of `chat`. */
+export interface ChatFlags extends CommonFlags {
+  readonly session?: string;
+}
+
 export interface JsonFlag {
   readonly json: boolean;
 }
@@ -41,7 +46,7 @@ export interface EventsFlags {
   readonly follow: boolean;
 }
 
-const MODES = ["normal", "auto-accept", "architect", "yolo", "plan", "headless"] as const satisfies readonly Mode[];
+export const MODES = ["normal", "auto-accept", "architect", "yolo", "plan", "headless"] as const satisfies readonly Mode[];
 
 export const workspaceFlag: FlagParametersForType<Pick<CommonFlags, "workspace">> = {
   workspace: {
@@ -56,7 +61,7 @@ export const workspaceFlag: FlagParametersForType<Pick<CommonFlags, "workspace">
 export const commonFlags: FlagParametersForType<CommonFlags> = {
   ...workspaceFlag,
   trustWorkspace: { kind: "boolean", default: false, withNegated: false, brief: "Let the workspace's own tools run, this time" },
-  mode: { kind: "enum", values: MODES, optional: true, brief: "What may run unasked (default auto-accept)" },
+  mode: { kind: "enum", values: MODES, optional: true, brief: "What may run unasked (default auto-accept; chat: normal)" },
   model: {
     kind: "parsed",
     parse: text,
@@ -97,6 +102,10 @@ export const turnFlags: FlagParametersForType<TurnFlags> = {
     brief: "Seconds before the run is stopped, whatever it does",
   },
   speculation: { kind: "boolean", default: true, brief: "Start harmless calls while the model still writes" },
+};
+
+export const sessionFlag: FlagParametersForType<Pick<RunFlags, "session">> = {
+  session: { kind: "parsed", parse: text, optional: true, placeholder: "id", brief: "Go on with this session instead of a new one" },
 };
 
 export const jsonFlag: FlagParametersForType<JsonFlag> = {

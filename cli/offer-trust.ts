@@ -6,10 +6,16 @@ import { printable, type Shell } from "./terminal.ts";
 /** Asks once whether it may run from now on, if anybody can be asked; a no leaves everything as it is. */
 export async function offerTrust(shell: Shell, agent: Agent, { stop, now }: TurnOptions): Promise<void> {
   if (!canAsk(shell)) return;
+  const signals = [stop, now].filter((signal) => signal !== undefined);
+  await offerTrustBy(agent, async (words, question) => {
+    shell.err.write(words + question);
+    return await agrees(AbortSignal.any(signals));
+  });
+}
+
+/** The same with another way to ask. */
+export async function offerTrustBy(agent: Agent, ask: (words: string, question: string) => Promise<boolean>): Promise<void> {
   const { policy, workspace } = await agent.workshop();
   const inert = describeInert(policy.trust, workspace);
-  if (inert === "") return;
-  shell.err.write(`${printable(inert)}\nTrust them now? [y/N] `);
-  const signals = [stop, now].filter((signal) => signal !== undefined);
-  if (await agrees(AbortSignal.any(signals))) await agent.trust();
+  if (inert !== "" && await ask(`${printable(inert)}\n`, "Trust them now? [y/N] ")) await agent.trust();
 }
