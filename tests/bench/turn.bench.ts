@@ -53,9 +53,12 @@ async function callOverhead(): Promise<void> {
 
 /** By the clock of whoever watches: the reply is recorded, the end of the call is told once it is durable. */
 async function sealedToDurable(): Promise<readonly number[]> {
-  const model = await workspace.script(...Array.from({ length: CALLS }, (_none, n) => ({ calls: [{ name: "nothing", arguments: { n } }] })), {
-    text: "done",
-  });
+  const model = await workspace.script(
+    ...Array.from({ length: CALLS }, (_none, n) => ({ calls: [{ name: "nothing", arguments: { n } }] })),
+    {
+      text: "done",
+    },
+  );
   const agent = openAgent({ workspace: workspace.path, trustWorkspace: true, model, env });
   const session = await agent.create();
   const times: number[] = [];
