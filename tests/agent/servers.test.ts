@@ -10,7 +10,6 @@ import { isAlive } from "../fixtures/alive.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
 
 const filesystem = fileURLToPath(import.meta.resolve("@modelcontextprotocol/server-filesystem/dist/index.js"));
-const node = process.execPath;
 
 let workspace: TestWorkspace;
 let agents: Agent[];
@@ -20,7 +19,7 @@ beforeEach(async () => {
   agents = [];
   await workspace.write("notes.txt", "alpha\n");
   // The wrapper leaves its pid, and is what must be gone with the runtime.
-  await workspace.write("serve.sh", `echo $$ > server-pid\nexec "${node}" "${filesystem}" "${workspace.path}"\n`);
+  await workspace.write("serve.sh", `echo $$ > server-pid\nexec node "${filesystem}" "${workspace.path}"\n`);
   await workspace.write(".orrery/mcp.toml", '[servers.files]\ntransport = "stdio"\ncmd = "/bin/sh"\nargs = ["serve.sh"]\n');
 });
 

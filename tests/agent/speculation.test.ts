@@ -308,7 +308,9 @@ describe("a stop", () => {
     for (const speculation of [true, false]) {
       const { agent, session } = await open([reply, DONE], { speculation });
       const now = new AbortController();
-      const begun = seen(session, speculation ? "call_allowed" : "call_spawned");
+      const begun = speculation
+        ? Promise.all([seen(session, "speculation_spawned"), seen(session, "call_allowed")])
+        : seen(session, "call_spawned");
       const turn = session.prompt("go", { source: "test", now: now.signal });
       await begun;
       now.abort({ reason: "cancelled", detail: "test" });
