@@ -34,7 +34,8 @@ export function createNarrator(out: Pick<Out, "colors" | "columns">): Narrator {
         return yellow(`  model: ${oneLine(event.error.message, 400)}${then}`);
       }
       case "notice":
-        return (event.level === "error" ? red : yellow)(`  ${event.level}: ${oneLine(event.text, 400)}`);
+        // Hints about tool files are for whoever checks them; a run is not the place.
+        return event.level === "info" ? null : (event.level === "error" ? red : yellow)(`  ${event.level}: ${oneLine(event.text, 400)}`);
       case "session_resumed":
         return yellow(`  resumed: ${event.calls.length} calls whose outcome is unknown`);
       default:

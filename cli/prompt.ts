@@ -20,9 +20,9 @@ export async function readPrompt(argument: string | undefined): Promise<string> 
   throw new UsageError(`Cannot run an empty prompt as ${where}`);
 }
 
-/** The arguments of one call, from the option, or from standard input for `-`; without it there are none. @throws {UsageError} */
+/** The arguments of one call, from the option, or from standard input for `-`; without it the empty object. @throws {UsageError} */
 export async function readToolInput(option: string | undefined): Promise<string> {
-  return option === "-" ? await readInput("input") : option ?? "";
+  return option === "-" ? await readInput("input") : option ?? "{}";
 }
 
 async function readInput(what: "prompt" | "input"): Promise<string> {

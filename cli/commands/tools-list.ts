@@ -31,6 +31,8 @@ function writeForPeople(shell: Shell, workshop: Workshop): void {
   const inert = describeInert(workshop.policy.trust, workshop.workspace);
   if (inert !== "") shell.err.write(`\n${printable(inert)}\n`);
   // What concerns one tool stands beside it already.
-  const others = workshop.notices.filter(({ code }) => !code.startsWith("tool_") && code !== "workspace_untrusted");
+  const others = workshop.notices.filter(({ level, code }) =>
+    (level !== "info" || code === "ignored_file") && !code.startsWith("tool_") && code !== "workspace_untrusted"
+  );
   for (const { level, text } of others) shell.err.write(`orrery: ${level}: ${oneLine(text, 400)}\n`);
 }

@@ -9,7 +9,7 @@ import type { CallState } from "../session/state.ts";
 import type { Plan } from "../tools/tool.ts";
 import type { Question } from "./approver.ts";
 import { now } from "./ids.ts";
-import { programDigest } from "./program.ts";
+import { fingerprint, programDigests } from "./program.ts";
 import { type CheckedResult, readRun } from "./read-run.ts";
 import type { Turn, TurnPorts, TurnSignals } from "./turn.ts";
 
@@ -73,8 +73,8 @@ export async function startCall(call: CallState, { ports, signals, speculator }:
   if (tool === undefined) return endUnstarted(call, ports, `"${call.name}" is no longer available. It was not run.`);
   const plan = tool.plan(input, ports.planContext(call.call));
   if (plan.kind === "unable") return endUnstarted(call, ports, plan.problem);
-  const program_digest = plan.kind === "launch" ? await programDigest(plan.program) : null;
-  const early = await speculator.claim(call.call, input, program_digest);
+  const digests = await programDigests(plan);
+  const early = await speculator.claim(call.call, input, fingerprint(digests));
   // Nothing new begins once the turn is to stop: the call is settled with it.
   if (early === null && (signals.stop.aborted || signals.now.aborted)) return;
   const { durable } = ports.recorder.mustRecord({
@@ -83,7 +83,7 @@ export async function startCall(call: CallState, { ports, signals, speculator }:
     call: call.call,
     input_digest: inputDigest(input),
     worker: plan.kind === "remote" ? plan.worker : ports.supervisor.workerOf(ports.session),
-    ...(program_digest === null ? {} : { program_digest }),
+    ...digests,
   });
   const run = early?.run ?? await runCall(call.call, plan, durable, ports, signals);
   const end = toEnd(call.call, run, readRun(tool, run, input), plan, ports);

@@ -1,14 +1,63 @@
+/** What a call ran, as digests of its files. */
 import { readFile, stat } from "node:fs/promises";
+import { delimiter, resolve } from "node:path";
+import { workspaceProgram } from "../gate/program-place.ts";
 import { sha256 } from "../session/digest.ts";
+import type { ProcessLaunch } from "../session/launch.ts";
+import type { Plan } from "../tools/tool.ts";
 
 /** Larger programs are not read for a digest. */
 const MAX_BYTES = 16 * 1024 * 1024;
 const MAX_KNOWN = 1024;
 const known = new Map<string, { readonly stamp: string; readonly digest: string }>();
 
-/** SHA-256 of the program's file, remembered while the file keeps its identity; null if it cannot be read. */
-export async function programDigest(path: string | undefined): Promise<string | null> {
-  if (path === undefined) return null;
+/** As `call_started` has them; what cannot be read is left out. */
+export interface ProgramDigests {
+  /** Of the file that is started. */
+  readonly program_digest?: string;
+  /** Of the workspace's file that a runner is given: `python3 check.py`. */
+  readonly script_digest?: string;
+}
+
+/** Only for plans that name their program. */
+export async function programDigests(plan: Plan): Promise<ProgramDigests> {
+  if (plan.kind !== "launch" || plan.program === undefined) return {};
+  const { launch, program } = plan;
+  if (launch.kind !== "process") return named("program_digest", await fileDigest(program));
+  const script = scriptOf(launch);
+  return {
+    ...named("program_digest", await fileDigest(await locate(program, launch))),
+    ...(script === null ? {} : named("script_digest", await fileDigest(script))),
+  };
+}
+
+/** One text for all of it: two runs are of one program if and only if these are equal. */
+export function fingerprint({ program_digest = "", script_digest = "" }: ProgramDigests): string {
+  return `${program_digest}:${script_digest}`;
+}
+
+function named(name: keyof ProgramDigests, digest: string | null): ProgramDigests {
+  return digest === null ? {} : { [name]: digest };
+}
+
+function scriptOf({ argv, cwd, env }: ProcessLaunch): string | null {
+  const word = workspaceProgram(argv, { workspace: cwd, path: env["PATH"] ?? "" });
+  return word === null || word === argv[0] ? null : resolve(cwd, word);
+}
+
+/** A bare name as the start will look it up. */
+async function locate(program: string, { cwd, env }: ProcessLaunch): Promise<string> {
+  if (program.includes("/")) return resolve(cwd, program);
+  for (const folder of (env["PATH"] ?? "").split(delimiter)) {
+    const path = resolve(cwd, folder, program);
+    const found = await stat(path).catch(() => null);
+    if (found?.isFile() === true && (found.mode & 0o111) !== 0) return path;
+  }
+  return program;
+}
+
+/** SHA-256 of a file, remembered while the file keeps its identity; null if it cannot be read. */
+async function fileDigest(path: string): Promise<string | null> {
   try {
     const file = await stat(path, { bigint: true });
     if (!file.isFile() || file.size > BigInt(MAX_BYTES)) return null;

@@ -116,7 +116,9 @@ function damageOf(rows: readonly LogRow[]): readonly string[] {
 
 /** What the log does not say of itself yet: a session that goes on tells once of each damaged row. */
 function unsaidDamage(rows: readonly LogRow[]): readonly string[] {
-  const said = new Set(rows.flatMap((row) => row.kind === "event" && isKnown(row.event) && row.event.type === "notice" ? [row.event.text] : []));
+  const said = new Set(
+    rows.flatMap((row) => row.kind === "event" && isKnown(row.event) && row.event.type === "notice" ? [row.event.text] : []),
+  );
   return damageOf(rows).filter((text) => !said.has(text));
 }
 

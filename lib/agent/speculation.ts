@@ -16,7 +16,7 @@ import type { JsonInput } from "../session/json.ts";
 import type { Run } from "../session/launch.ts";
 import type { Tool } from "../tools/tool.ts";
 import { newSpeculationId, now } from "./ids.ts";
-import { programDigest } from "./program.ts";
+import { fingerprint, programDigests } from "./program.ts";
 import { readRun } from "./read-run.ts";
 import type { TurnPorts, TurnSignals } from "./turn.ts";
 
@@ -29,7 +29,8 @@ interface EarlyRun {
   readonly identity: string;
   readonly speculation: string;
   /** Of the program that was run, as it was then. */
-  readonly program_digest: Promise<string | null>;
+  /** What its program was when it started. */
+  readonly program: Promise<string>;
   readonly tool: Tool;
   readonly input: JsonInput;
   readonly stop: AbortController;
@@ -139,22 +140,22 @@ export class Speculator {
   async claim(
     call: string,
     input: JsonInput,
-    program_digest: string | null,
+    program: string,
   ): Promise<{ readonly run: Run; readonly speculation: string } | null> {
     const early = this.#claims.get(call);
     if (early === undefined) return null;
     const run = await early.finished;
     this.#claims.delete(call);
-    const reason = await this.#whyUnfit(early, run, input, program_digest);
+    const reason = await this.#whyUnfit(early, run, input, program);
     if (reason === null) return { run, speculation: early.speculation };
     this.#record(early, reason);
     return null;
   }
 
-  async #whyUnfit(early: EarlyRun, run: Run, input: JsonInput, program_digest: string | null): Promise<DiscardReason | null> {
+  async #whyUnfit(early: EarlyRun, run: Run, input: JsonInput, program: string): Promise<DiscardReason | null> {
     if (input.text !== early.input.text) return "input_changed";
     if (run.outcome.kind === "cancelled" && this.#signals.now.aborted) return null;
-    if (await early.program_digest !== program_digest) return "stale";
+    if (await early.program !== program) return "stale";
     return await whyUnfit(early, run, this.#ports.planContext(null).workspace);
   }
 
@@ -217,7 +218,7 @@ export class Speculator {
     // A failed append ends the turn through the recorder.
     finished.catch(() => undefined);
     const identity = identityOf(tool.name, input);
-    this.#runs.set(key, { key, identity, speculation, tool, input, stop, finished, program_digest: programDigest(plan.program) });
+    this.#runs.set(key, { key, identity, speculation, tool, input, stop, finished, program: programDigests(plan).then(fingerprint) });
   }
 
   #abandon(): void {

@@ -8,7 +8,6 @@ import { type DeniedBy, type EventOf, isKnown } from "../session/event.ts";
 import { canonicalValue, type JsonObject } from "../session/json.ts";
 import { DEFAULT_LIMITS } from "../session/next.ts";
 import type { CallResult, Outcome, Truncated, WithheldExport } from "../session/outcome.ts";
-import { EXPORT_PREFIX } from "../tools/stella/exports.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
 import type { FeedEvent } from "./feed.ts";
 import { newCallId, now } from "./ids.ts";
@@ -21,7 +20,7 @@ import type { Workshop } from "./workshop.ts";
 
 export interface ToolRequest {
   readonly name: string;
-  /** JSON text, as a model would write it; blank is an empty object. */
+  /** JSON text of an object. `null` and blank text, which a model may mean as an empty one, are refused from a person. */
   readonly arguments: string;
 }
 
@@ -50,7 +49,10 @@ export interface ToolCallPlace {
 
 /** @throws what a session of this workspace would throw when it opens. */
 export async function callTool(place: ToolCallPlace, request: ToolRequest, options: TurnOptions): Promise<ToolCall> {
-  const { workshop } = place;
+  if (["", "null"].includes(request.arguments.trim()) && place.workshop.toolbox.find(request.name) !== undefined) {
+    return refuseNothing(request);
+  }
+  const workshop = { ...place.workshop, notices: noticesOn(request.name, place.workshop) };
   const ground: SessionGround = { ...place.ground, journal: createMemoryJournal() };
   const mode = workshop.policy.configuration.plain.mode?.value ?? "auto-accept";
   const { session, ports } = DRIVES_SESSIONS.has(request.name)
@@ -77,6 +79,27 @@ const nobody: Model = {
     throw new Error("Cannot ask a model: a single call has none");
   },
 };
+
+function refuseNothing({ name, arguments: text }: ToolRequest): ToolCall {
+  const reason = `The arguments must be a JSON object, not ${text.trim() === "" ? "blank" : "null"}. Write {} for none. It was not run.`;
+  return {
+    tool: name,
+    result: { is_error: true, text: reason },
+    outcome: { kind: "not_started", reason: "malformed" },
+    duration_ms: 0,
+    refusal: { by: "malformed", reason },
+    notices: [],
+  };
+}
+
+/** Who calls one tool by hand is told what concerns it, and what is wrong with the settings. */
+function noticesOn(name: string, { notices, policy, toolbox }: Workshop): readonly AgentNotice[] {
+  const paths = toolbox.listings.flatMap(({ name: listed, origin }) => listed === name && origin.path !== undefined ? [origin.path] : []);
+  return notices.filter((notice) =>
+    policy.notices.includes(notice) ||
+    (notice.level !== "info" && paths.some((path) => notice.text.startsWith(`${path}: `) || notice.text.includes(`(${path})`)))
+  );
+}
 
 /** No model means no price, and a limit that nothing could be held against would be an error. */
 function freeOfCharge(workshop: Workshop): Workshop {
@@ -144,9 +167,8 @@ function exportsOf(name: string, { allowed, started, ended }: Witness, ports: Tu
   if (tool?.origin.system !== "stella" || allowed === null || !started) return null;
   const value = allowed.input as JsonObject;
   const plan = tool.plan({ value, text: allowed.input_text ?? canonicalValue(value) }, ports.planContext(null));
-  if (plan.kind !== "launch" || plan.launch.kind !== "process") return null;
-  const made = Object.keys(plan.launch.env).filter((variable) => variable.startsWith(EXPORT_PREFIX)).sort();
-  return { made, withheld: ended?.exports_withheld ?? [] };
+  if (plan.kind !== "launch") return null;
+  return { made: (plan.exports_made ?? []).toSorted(), withheld: ended?.exports_withheld ?? [] };
 }
 
 /** To a model a tool that is switched off does not exist; whoever asks for one by hand is told more. */

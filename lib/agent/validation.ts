@@ -87,6 +87,7 @@ function modulesIn({ path, family }: Folder): readonly ValidatedFile[] {
       severity: "info",
       code: "not_loaded",
       message: "This file was not loaded, as that would run it; what is wrong with it is not known",
+      remedy: "Start a session in the trusted workspace: that loads it.",
     }],
   }));
 }

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Environment, Paths } from "../config/paths.ts";
 import { unmatchedHooks } from "../gate/hook.ts";
+import { workspaceProgram } from "../gate/program-place.ts";
 import type { ToolGroup } from "../gate/switches.ts";
 import { describeReason, type WorkspaceTrust } from "../gate/trust.ts";
 import { CATALOG } from "../tools/builtin/catalog.ts";
@@ -30,7 +31,12 @@ export async function openWorkshop(options: PolicyOptions): Promise<Workshop> {
   const policy = await openPolicy(options);
   const trust = toLoadTrust(policy.trust);
   const [manifests, markdown] = await Promise.all([
-    loadManifests(manifestFolders(workspace, paths, env), { workspace, env: policy.inherited.env, trust }),
+    loadManifests(manifestFolders(workspace, paths, env), {
+      workspace,
+      env: policy.inherited.env,
+      trust,
+      workspaceProgram: (command, path) => workspaceProgram(command, { workspace, path }),
+    }),
     loadMarkdown(options, { workspace, withheld: policy.inherited.withheld, trust }),
   ]);
   const builtins = builtinTools().map((tool) => ({ kind: "tool", tool, family: "other" }) as const);

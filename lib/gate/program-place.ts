@@ -10,6 +10,12 @@ import { basename, delimiter, isAbsolute, join, relative, resolve } from "node:p
 const RUNNERS =
   /^(?:(?:ba|da|k|z|a)?sh|env|exec|command|nohup|nice|time|timeout|setsid|stdbuf|xargs|sudo|node|bun|bunx|deno|tsx|npx|python[\d.]*|ruby|perl|php|lua|source|\.)$/;
 
+/** Of these, what takes a bare word for a file in the folder it is started in. */
+const INTERPRETERS = /^(?:(?:ba|da|k|z|a)?sh|node|bun|deno|tsx|python[\d.]*|ruby|perl|php|lua|source|\.)$/;
+/** Flags whose next word is a module, or code. */
+const TAKES_A_WORD = /^-(?:[mepr]|-eval|-print|-require|-import)$/;
+const FILE_NAME = /^[\w@.-]+\.\w+$/;
+
 export interface ProgramContext {
   /** Absolute, without symlinks. What commands are started in. */
   readonly workspace: string;
@@ -28,6 +34,8 @@ export function workspaceProgram(argv: readonly string[], context: ProgramContex
     if (isFlagOrSetting(word)) continue;
     // `timeout 5 ./x`, `nice -n 5 ./x`: a number is the runner's own; what runs comes behind it.
     if (/^[\d.]+[smhd]?$/.test(word) || word === "run") continue;
+    // The file may be written after we have looked, so its name settles it.
+    if (INTERPRETERS.test(basename(first)) && FILE_NAME.test(word) && !TAKES_A_WORD.test(rest[index - 1] ?? "")) return word;
     return isAbsolute(word) || !RUNNERS.test(basename(word)) ? programOrFile(word, context) : workspaceProgram(rest.slice(index), context);
   }
   return null;

@@ -1,4 +1,4 @@
-import { canonicalText, type Json, type JsonInput, type JsonObject } from "./json.ts";
+import { type Json, type JsonInput, type JsonObject, rewriteCanonical } from "./json.ts";
 
 /** What became of the text a model wrote as a call's arguments. */
 export type ParsedArguments =
@@ -26,7 +26,7 @@ export function parseArguments(text: string): ParsedArguments {
     return malformed(`The arguments must be a JSON object, not ${nameOf(value)}`, text);
   }
   if (depthOver(trimmed, MAX_DEPTH)) return malformed(`The arguments are nested deeper than ${MAX_DEPTH} levels`, text);
-  return { kind: "input", input: { value: value as JsonObject, text: canonicalText(trimmed) } };
+  return { kind: "input", input: { value: value as JsonObject, text: rewriteCanonical(trimmed) } };
 }
 
 function malformed(problem: string, text: string): ParsedArguments {

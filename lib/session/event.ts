@@ -125,6 +125,8 @@ export const bodies = {
     name: v.string(),
     input_digest: v.string(),
     program_digest: v.optional(v.string()),
+    /** Of the workspace's file that the program was given to run. */
+    script_digest: v.optional(v.string()),
     worker: v.string(),
   }),
   call_spawned: v.object({ call: CallId, ...identity }),

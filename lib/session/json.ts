@@ -38,7 +38,13 @@ export function numberToken(value: unknown): string | null {
 
 /** Canonical text of a JSON document: keys sorted by UTF-16 units, no white space, number tokens as written. */
 export function canonicalText(text: string): string {
-  return writeSorted(parseKeepingNumbers(text));
+  JSON.parse(text);
+  return rewriteCanonical(text);
+}
+
+/** The same for a text that has been parsed already; on any other it may never end. */
+export function rewriteCanonical(text: string): string {
+  return new Rewriter(text).rewrite();
 }
 
 /** Canonical text of a value that is already parsed (its numbers print as JavaScript prints them). */
@@ -49,6 +55,102 @@ export function canonicalValue(value: Json): string {
 /** An input from a value of ours, not from a model's text. */
 export function toInput(value: JsonObject): JsonInput {
   return { value, text: canonicalValue(value) };
+}
+
+/** One pass over a valid document: a reviver and a tree of numbers that remember their text take ten times as long. */
+class Rewriter {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  rewrite(): string {
+    this.#space();
+    return this.#value();
+  }
+
+  #value(): string {
+    const first = this.#text.charCodeAt(this.#at);
+    if (first === 0x7b) return this.#object();
+    if (first === 0x5b) return this.#array();
+    return first === 0x22 ? written(this.#string()) : this.#bare();
+  }
+
+  #object(): string {
+    const keys: string[] = [];
+    const members: string[] = [];
+    let sorted = true;
+    this.#at++;
+    for (let next = this.#space(); next !== 0x7d; next = this.#space()) {
+      if (next === 0x2c) {
+        this.#at++;
+        continue;
+      }
+      const token = this.#string();
+      const key = token.includes("\\") ? JSON.parse(token) as string : token.slice(1, -1);
+      sorted &&= keys.length === 0 || (keys.at(-1) ?? "") < key;
+      this.#space();
+      this.#at++;
+      this.#space();
+      keys.push(key);
+      members.push(`${written(token)}:${this.#value()}`);
+    }
+    this.#at++;
+    if (sorted) return `{${members.join(",")}}`;
+    // Of a key that comes twice the last counts, as everywhere.
+    const byKey = new Map(keys.map((key, index) => [key, index]));
+    return `{${[...byKey.keys()].sort().map((key) => members[byKey.get(key) ?? 0]).join(",")}}`;
+  }
+
+  #array(): string {
+    const items: string[] = [];
+    this.#at++;
+    for (let next = this.#space(); next !== 0x5d; next = this.#space()) {
+      if (next === 0x2c) this.#at++;
+      else items.push(this.#value());
+    }
+    this.#at++;
+    return `[${items.join(",")}]`;
+  }
+
+  /** The token with its quotes. */
+  #string(): string {
+    const start = this.#at;
+    let end = this.#text.indexOf('"', start + 1);
+    while (this.#isEscaped(end, start)) end = this.#text.indexOf('"', end + 1);
+    this.#at = end + 1;
+    return this.#text.slice(start, this.#at);
+  }
+
+  #isEscaped(quote: number, start: number): boolean {
+    let slashes = 0;
+    while (quote - 1 - slashes > start && this.#text.charCodeAt(quote - 1 - slashes) === 0x5c) slashes++;
+    return slashes % 2 === 1;
+  }
+
+  /** A number, `true`, `false` or `null`. */
+  #bare(): string {
+    const start = this.#at;
+    while (this.#at < this.#text.length && !ENDS_BARE.has(this.#text.charCodeAt(this.#at))) this.#at++;
+    return this.#text.slice(start, this.#at);
+  }
+
+  /** Skips white space and tells what comes next. */
+  #space(): number {
+    let code = this.#text.charCodeAt(this.#at);
+    while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) code = this.#text.charCodeAt(++this.#at);
+    return code;
+  }
+}
+
+/** `,`, `]`, `}` and white space. */
+const ENDS_BARE: ReadonlySet<number> = new Set([0x2c, 0x5d, 0x7d, 0x20, 0x0a, 0x0d, 0x09]);
+
+/** A string's token as `JSON.stringify` writes it. */
+function written(token: string): string {
+  return token.includes("\\") || !token.isWellFormed() ? JSON.stringify(JSON.parse(token)) : token;
 }
 
 function writeSorted(value: unknown): string {

@@ -9,6 +9,11 @@ export interface Diagnostic {
   readonly remedy?: string;
 }
 
+/** One that always says what would be right: all there is to say of Stella manifests, and of files that are not read. */
+export interface RemediedDiagnostic extends Diagnostic {
+  readonly remedy: string;
+}
+
 export interface Position {
   readonly line: number;
   readonly column: number;

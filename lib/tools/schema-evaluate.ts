@@ -4,9 +4,9 @@
  */
 import { canonicalValue, type Json, type JsonObject } from "../session/json.ts";
 import { nearest } from "./nearest.ts";
-import { own, type SchemaNode, type SchemaObject } from "./schema-node.ts";
+import type { SchemaNode, SchemaObject } from "./schema-node.ts";
 import type { Matcher } from "./schema-pattern.ts";
-import { below, fail, failAll, type Faults, isOpen, nameOf, type Place, ROOT } from "./schema-place.ts";
+import { below, FaultList, type Faults, nameOf, type Place, pointerOf, ROOT } from "./schema-place.ts";
 import { choiceFault, lengthFaults, numberFaults, shown, sizeFaults, typeFault } from "./schema-scalars.ts";
 import type { Violation } from "./tool.ts";
 
@@ -15,6 +15,8 @@ export interface Evaluable {
   readonly references: ReadonlyMap<SchemaObject, SchemaNode>;
   readonly matchers: ReadonlyMap<string, Matcher>;
   readonly annotates: boolean;
+  /** What the value as a whole is called. */
+  readonly whole: string;
 }
 
 /** About 100 ms on an idle machine. */
@@ -25,16 +27,28 @@ const MAX_DEPTH = 1200;
 const MAX_KNOWN_SHOWN = 32;
 /** Known names that a wrong one is compared with. */
 const MAX_COMPARED = 64;
+/** Wrong names for which the right one is guessed: comparing words is dear. */
+const MAX_HINTS = 12;
+/** Characters of a name in a list of names. */
+const MAX_NAME_SHOWN = 80;
+const FITTING_SHOWN = 8;
+/** What is cheaper than a visit, as a power of two: looking up one name, 256 characters of text. */
+const LOOKUPS_PER_STEP = 2;
+const TEXT_PER_STEP = 8;
+/** What costs more than a visit. */
+const FAULT_STEPS = 4;
+const DIVISION_STEPS = 16;
+const WRITING_STEPS = 4;
 
 export function evaluate(schema: Evaluable, value: Json): readonly Violation[] {
-  const violations: Violation[] = [];
+  const faults = new FaultList();
   try {
-    new Evaluation(schema).visit(schema.root, value, ROOT, violations, schema.annotates ? noMarks() : null);
+    new Evaluation(schema).visit(schema.root, value, ROOT, faults, schema.annotates ? noMarks() : null);
   } catch (error) {
     if (!(error instanceof OverBudget)) throw error;
     return [{ pointer: "", message: error.message }];
   }
-  return violations;
+  return faults.toViolations();
 }
 
 class OverBudget extends Error {
@@ -49,8 +63,10 @@ interface Marks {
 
 class Evaluation {
   readonly #schema: Evaluable;
+  readonly #keys = new Map<object, readonly string[]>();
   #steps = STEPS;
   #depth = 0;
+  #hints = MAX_HINTS;
 
   constructor(schema: Evaluable) {
     this.#schema = schema;
@@ -59,8 +75,8 @@ class Evaluation {
   visit(schema: SchemaNode, value: Json, place: Place, faults: Faults, marks: Marks | null): boolean {
     this.#spend(1);
     if (schema === true) return true;
-    if (schema === false) return fail(faults, place, "is not allowed here");
-    if (++this.#depth > MAX_DEPTH) throw new OverBudget("The input is nested too deep to be checked against this schema");
+    if (schema === false) return this.#fail(faults, place, () => "is not allowed here");
+    this.#enter();
     const valid = [
       this.#scalars(schema, value, place, faults),
       this.#combined(schema, value, place, faults, marks),
@@ -72,21 +88,24 @@ class Evaluation {
 
   #scalars(schema: SchemaObject, value: Json, place: Place, faults: Faults): boolean {
     const wrongType = typeFault(schema["type"], value);
-    if (wrongType !== null) return fail(faults, place, wrongType);
+    if (wrongType !== null) return this.#fail(faults, place, wrongType);
     const wrongChoice = choiceFault(schema, value, (left, right) => this.#same(left, right));
-    let valid = wrongChoice === null || fail(faults, place, wrongChoice);
-    if (typeof value === "number") { for (const fault of numberFaults(schema, value)) valid = fail(faults, place, fault); }
+    let valid = wrongChoice === null || this.#fail(faults, place, wrongChoice);
+    if (typeof value === "number") {
+      if (schema["multipleOf"] !== undefined) this.#spend(DIVISION_STEPS);
+      for (const fault of numberFaults(schema, value)) valid = this.#fail(faults, place, () => fault);
+    }
     if (typeof value === "string") valid = this.#text(schema, value, place, faults) && valid;
     return valid;
   }
 
   #text(schema: SchemaObject, value: string, place: Place, faults: Faults): boolean {
     let valid = true;
-    this.#spend(value.length >> 8);
-    for (const fault of lengthFaults(schema, value)) valid = fail(faults, place, fault);
+    this.#spend(value.length >> TEXT_PER_STEP);
+    for (const fault of lengthFaults(schema, value)) valid = this.#fail(faults, place, () => fault);
     const pattern = schema["pattern"] as string | undefined;
     if (pattern !== undefined && !this.#matches(pattern, value)) {
-      valid = fail(faults, place, `must match the pattern ${pattern}, but it is ${shown(value)}`);
+      valid = this.#fail(faults, place, () => `must match the pattern ${clipPattern(pattern)}, but it is ${shown(value)}`);
     }
     return valid;
   }
@@ -100,78 +119,72 @@ class Evaluation {
 
   #object(schema: SchemaObject, value: JsonObject, place: Place, faults: Faults, marks: Marks | null): boolean {
     let valid = this.#required(schema, value, place, faults);
-    const names = Object.keys(value);
-    this.#spend(names.length);
-    for (const fault of sizeFaults(schema, names.length, "Properties")) valid = fail(faults, place, fault);
+    if (schema["minProperties"] !== undefined || schema["maxProperties"] !== undefined) {
+      for (const fault of sizeFaults(schema, this.#names(value).length, "Properties")) valid = this.#fail(faults, place, () => fault);
+    }
     const matched = new Set<string>();
     const check = (part: SchemaNode, name: string) => {
       matched.add(name);
       valid = this.visit(part, value[name] as Json, below(place, name), faults, this.#freshMarks()) && valid;
     };
-    for (const [name, part] of entries(schema["properties"])) if (Object.hasOwn(value, name)) check(part, name);
-    for (const [pattern, part] of entries(schema["patternProperties"])) {
-      for (const name of names) if (this.#matches(pattern, name)) check(part, name);
+    for (const [name, part] of this.#present(schema["properties"], value)) check(part, name);
+    const patterns = this.#members(schema["patternProperties"]);
+    for (const name of patterns.length === 0 ? [] : this.#names(value)) {
+      for (const [pattern, part] of patterns) if (this.#matches(pattern, name)) check(part, name);
     }
     const others = schema["additionalProperties"] as SchemaNode | undefined;
-    for (const name of others === undefined ? [] : names) {
+    // What may be anything is looked at only if somebody asks what was looked at.
+    const isOpen = others === undefined || (others === true && marks === null);
+    for (const name of isOpen ? [] : this.#paidNames(value)) {
       if (matched.has(name)) continue;
       if (others === false) valid = this.#refuseProperty(schema, name, place, faults);
       else if (others !== undefined) check(others, name);
     }
     const namesSchema = schema["propertyNames"] as SchemaNode | undefined;
-    for (const name of namesSchema === undefined ? [] : names) {
+    for (const name of namesSchema === undefined ? [] : this.#names(value)) {
       if (namesSchema === undefined || this.visit(namesSchema, name, place, null, null)) continue;
-      valid = fail(faults, below(place, name), "is not an allowed property name");
+      valid = this.#fail(faults, below(place, name), () => "is not an allowed property name");
     }
     if (marks === null) return valid;
     for (const name of matched) marks.names.add(name);
-    return this.#unevaluatedProperties(schema, value, names, place, faults, marks) && valid;
+    return this.#unevaluatedProperties(schema, value, place, faults, marks) && valid;
   }
 
   #required(schema: SchemaObject, value: JsonObject, place: Place, faults: Faults): boolean {
     let valid = true;
     const demand = (names: readonly string[], because: string) => {
-      this.#spend(names.length);
+      this.#spend(names.length >> LOOKUPS_PER_STEP);
       for (const name of names) {
-        if (!Object.hasOwn(value, name)) valid = fail(faults, place, `lacks the required property ${nameOf(below(place, name))}${because}`);
+        if (Object.hasOwn(value, name)) continue;
+        const lacking = () => `lacks the required property ${nameOf(below(place, name), "")}${because}`;
+        valid = this.#fail(faults, place, lacking);
       }
     };
     demand((schema["required"] as readonly string[] | undefined) ?? [], "");
     for (const keyword of ["dependentRequired", "dependencies"]) {
-      for (const [name, needed] of Object.entries(schema[keyword] ?? {})) {
-        if (Array.isArray(needed) && Object.hasOwn(value, name)) demand(needed, `, which must be there together with "${name}"`);
+      for (const [name, needed] of this.#present(schema[keyword], value)) {
+        if (Array.isArray(needed)) demand(needed, `, which must be there together with "${clipName(name)}"`);
       }
     }
     return valid;
   }
 
   #refuseProperty(schema: SchemaObject, name: string, place: Place, faults: Faults): boolean {
-    this.#spend(1);
-    // The words are worth their work only while somebody will read them.
-    if (!isOpen(faults)) return fail(faults, place, "");
-    const known = Object.keys(schema["properties"] ?? {});
-    const near = nearest(name, known.slice(0, MAX_COMPARED));
-    const hint = near === null ? "" : `; did you mean "${near}"?`;
-    const list = known.slice(0, MAX_KNOWN_SHOWN).map((property) => `"${property}"`).join(", ");
-    return fail(
-      faults,
-      below(place, name),
-      `is not a known property${hint}${known.length === 0 ? " (none is allowed)" : ` (known: ${list})`}`,
-    );
+    return this.#fail(faults, below(place, name), () => {
+      const known = this.#members(schema["properties"]).map(([property]) => property);
+      const near = this.#hints-- > 0 ? nearest(name, known.slice(0, MAX_COMPARED)) : null;
+      const hint = near === null ? "" : `; did you mean "${near}"?`;
+      const list = known.slice(0, MAX_KNOWN_SHOWN).map((property) => `"${clipName(property)}"`).join(", ");
+      const more = known.length > MAX_KNOWN_SHOWN ? ` and ${known.length - MAX_KNOWN_SHOWN} more` : "";
+      return `is not a known property${hint}${known.length === 0 ? " (none is allowed)" : ` (known: ${list}${more})`}`;
+    });
   }
 
-  #unevaluatedProperties(
-    schema: SchemaObject,
-    value: JsonObject,
-    names: readonly string[],
-    place: Place,
-    faults: Faults,
-    marks: Marks,
-  ): boolean {
+  #unevaluatedProperties(schema: SchemaObject, value: JsonObject, place: Place, faults: Faults, marks: Marks): boolean {
     const rest = schema["unevaluatedProperties"] as SchemaNode | undefined;
     if (rest === undefined) return true;
     let valid = true;
-    for (const name of names) {
+    for (const name of this.#paidNames(value)) {
       if (marks.names.has(name)) continue;
       if (rest === false) valid = this.#refuseProperty(schema, name, place, faults);
       else valid = this.visit(rest, value[name] as Json, below(place, name), faults, this.#freshMarks()) && valid;
@@ -182,7 +195,7 @@ class Evaluation {
 
   #array(schema: SchemaObject, value: readonly Json[], place: Place, faults: Faults, marks: Marks | null): boolean {
     let valid = true;
-    for (const fault of sizeFaults(schema, value.length, "Items")) valid = fail(faults, place, fault);
+    for (const fault of sizeFaults(schema, value.length, "Items")) valid = this.#fail(faults, place, () => fault);
     if (schema["uniqueItems"] === true) valid = this.#unique(value, place, faults) && valid;
     const items = schema["items"] as SchemaNode | readonly SchemaNode[] | undefined;
     const tuple = (Array.isArray(items) ? items : schema["prefixItems"] ?? []) as readonly SchemaNode[];
@@ -196,6 +209,7 @@ class Evaluation {
     valid = this.#contains(schema, value, place, faults, marks) && valid;
     const unevaluated = schema["unevaluatedItems"] as SchemaNode | undefined;
     if (unevaluated === undefined || marks === null) return valid;
+    this.#spend(value.length >> LOOKUPS_PER_STEP);
     for (const [index, item] of value.entries()) {
       if (marks.items.has(index)) continue;
       valid = this.visit(unevaluated, item, below(place, String(index)), faults, this.#freshMarks()) && valid;
@@ -215,17 +229,22 @@ class Evaluation {
     }
     const least = (schema["minContains"] as number | undefined) ?? 1;
     const most = (schema["maxContains"] as number | undefined) ?? Infinity;
-    if (found < least) return fail(faults, place, `must contain at least ${least} matching items, but it has ${found}`);
-    return found <= most || fail(faults, place, `must contain at most ${most} matching items, but it has ${found}`);
+    if (found < least) return this.#fail(faults, place, () => `must contain at least ${least} matching items, but it has ${found}`);
+    return found <= most || this.#fail(faults, place, () => `must contain at most ${most} matching items, but it has ${found}`);
   }
 
   #unique(value: readonly Json[], place: Place, faults: Faults): boolean {
-    const seen = new Map<string, number>();
+    const scalars = new Map<Json, number>();
+    const written = new Map<Json, number>();
     for (const [index, item] of value.entries()) {
+      const isScalar = typeof item !== "object" || item === null;
+      this.#spend(isScalar ? 2 : WRITING_STEPS);
       this.#weigh(item);
-      const key = canonicalValue(item);
+      const [seen, key] = isScalar ? [scalars, item] : [written, canonicalValue(item)];
       const before = seen.get(key);
-      if (before !== undefined) return fail(faults, place, `must not repeat an item, but items ${before} and ${index} are the same`);
+      if (before !== undefined) {
+        return this.#fail(faults, place, () => `must not repeat an item, but items ${before} and ${index} are the same`);
+      }
       seen.set(key, index);
     }
     return true;
@@ -241,7 +260,7 @@ class Evaluation {
     valid = this.#oneOf(schema, value, place, faults, marks) && valid;
     const unwanted = schema["not"] as SchemaNode | undefined;
     if (unwanted !== undefined && this.visit(unwanted, value, place, null, this.#freshMarks())) {
-      valid = fail(faults, place, `must not be of the shape that the schema excludes with "not"`);
+      valid = this.#fail(faults, place, () => `must not be of the shape that the schema excludes with "not"`);
     }
     return this.#conditional(schema, value, place, faults, marks) && valid;
   }
@@ -250,37 +269,41 @@ class Evaluation {
     const parts = schema["anyOf"] as readonly SchemaNode[] | undefined;
     if (parts === undefined) return true;
     let valid = false;
-    const attempts: Violation[][] = [];
+    const attempts: FaultList[] = [];
     for (const part of parts) {
       // Without marks to collect, the first alternative that fits settles it.
       if (valid && marks === null) break;
-      const attempt: Violation[] = [];
+      const attempt = new FaultList();
       valid = this.#attempt(part, value, place, faults === null ? null : attempt, marks) || valid;
       attempts.push(attempt);
     }
-    return valid || failAll(faults, place, attempts);
+    return valid || this.#failAll(faults, place, attempts);
   }
 
   #oneOf(schema: SchemaObject, value: Json, place: Place, faults: Faults, marks: Marks | null): boolean {
     const parts = schema["oneOf"] as readonly SchemaNode[] | undefined;
     if (parts === undefined) return true;
     const fitting: number[] = [];
-    const attempts: Violation[][] = [];
+    const attempts: FaultList[] = [];
     for (const [index, part] of parts.entries()) {
-      const attempt: Violation[] = [];
+      const attempt = new FaultList();
       if (this.#attempt(part, value, place, faults === null ? null : attempt, marks)) fitting.push(index + 1);
       attempts.push(attempt);
     }
     if (fitting.length === 1) return true;
-    if (fitting.length === 0) return failAll(faults, place, attempts);
-    return fail(faults, place, `must fit exactly one of ${parts.length} alternatives, but it fits alternatives ${fitting.join(" and ")}`);
+    if (fitting.length === 0) return this.#failAll(faults, place, attempts);
+    return this.#fail(faults, place, () => {
+      const more = fitting.length > FITTING_SHOWN ? " and others" : "";
+      const numbers = `${fitting.slice(0, FITTING_SHOWN).join(" and ")}${more}`;
+      return `must fit exactly one of ${parts.length} alternatives, but it fits alternatives ${numbers}`;
+    });
   }
 
   /** One alternative; what it has looked at counts only if it fits. */
   #attempt(part: SchemaNode, value: Json, place: Place, faults: Faults, marks: Marks | null): boolean {
     const own = this.#freshMarks();
     const valid = this.visit(part, value, place, faults, own);
-    if (valid) merge(marks, own);
+    if (valid) this.#merge(marks, own);
     return valid;
   }
 
@@ -294,8 +317,8 @@ class Evaluation {
     }
     if (typeof value !== "object" || value === null || Array.isArray(value)) return valid;
     for (const keyword of ["dependentSchemas", "dependencies"]) {
-      for (const [name, part] of entries(schema[keyword])) {
-        if (Array.isArray(part) || own(value, name) === undefined) continue;
+      for (const [, part] of this.#present(schema[keyword], value as JsonObject)) {
+        if (Array.isArray(part)) continue;
         valid = this.visit(part, value, place, faults, marks) && valid;
       }
     }
@@ -310,28 +333,111 @@ class Evaluation {
   }
 
   #same(left: Json, right: Json): boolean {
-    this.#spend(1);
+    // Texts of one length may have to be compared to their end.
+    const isLong = typeof left === "string" && typeof right === "string" && left.length === right.length;
+    this.#spend(isLong ? 1 + (left.length >> TEXT_PER_STEP) : 1);
     if (left === right) return true;
     if (typeof left !== "object" || typeof right !== "object" || left === null || right === null) return false;
-    if (Array.isArray(left) || Array.isArray(right)) {
-      return Array.isArray(left) && Array.isArray(right) && left.length === right.length &&
-        left.every((item, index) => this.#same(item, right[index] as Json));
-    }
-    const names = Object.keys(left);
-    return names.length === Object.keys(right).length &&
-      names.every((name) =>
-        Object.hasOwn(right, name) && this.#same((left as JsonObject)[name] as Json, (right as JsonObject)[name] as Json)
-      );
+    this.#enter();
+    const same = Array.isArray(left) || Array.isArray(right)
+      ? Array.isArray(left) && Array.isArray(right) && left.length === right.length &&
+        left.every((item, index) => this.#same(item, right[index] as Json))
+      : this.#sameMembers(left as JsonObject, right as JsonObject);
+    this.#depth--;
+    return same;
+  }
+
+  #sameMembers(left: JsonObject, right: JsonObject): boolean {
+    const names = this.#paidNames(left);
+    return names.length === this.#names(right).length &&
+      names.every((name) => Object.hasOwn(right, name) && this.#same(left[name] as Json, right[name] as Json));
   }
 
   /** Pays for writing a value out. */
   #weigh(value: Json): void {
-    this.#spend(typeof value === "string" ? 1 + (value.length >> 8) : 1);
-    if (typeof value === "object" && value !== null) { for (const part of Object.values(value)) this.#weigh(part); }
+    this.#spend(typeof value === "string" ? 1 + (value.length >> TEXT_PER_STEP) : 1);
+    if (typeof value !== "object" || value === null) return;
+    this.#enter();
+    if (Array.isArray(value)) { for (const part of value) this.#weigh(part); }
+    else {
+      for (const name of this.#names(value as JsonObject)) {
+        this.#spend(WRITING_STEPS + (name.length >> TEXT_PER_STEP));
+        this.#weigh((value as JsonObject)[name] as Json);
+      }
+    }
+    this.#depth--;
+  }
+
+  /** The members of a schema's map that the value has, for the work of the smaller of the two. */
+  #present(map: unknown, value: JsonObject): readonly (readonly [string, SchemaNode])[] {
+    const members = this.#members(map);
+    if (members.length === 0) return [];
+    const names = this.#names(value);
+    this.#spend(Math.min(members.length, names.length) >> LOOKUPS_PER_STEP);
+    if (members.length <= names.length) return members.filter(([name]) => Object.hasOwn(value, name));
+    const known = map as Readonly<Record<string, SchemaNode>>;
+    return names.flatMap((name) => Object.hasOwn(known, name) ? [[name, known[name] as SchemaNode] as const] : []);
+  }
+
+  /** Of a schema's map; the list is made once and passed through once for each visit. */
+  #members(map: unknown): readonly (readonly [string, SchemaNode])[] {
+    return map === undefined ? [] : membersOf(map as object);
+  }
+
+  /** The names of a value's members, which are listed once. */
+  #names(value: JsonObject): readonly string[] {
+    const known = this.#keys.get(value);
+    if (known !== undefined) return known;
+    const names = Object.keys(value);
+    this.#keys.set(value, names);
+    this.#spend(names.length >> LOOKUPS_PER_STEP);
+    return names;
+  }
+
+  /** For a loop whose passes may cost nothing by themselves. */
+  #paidNames(value: JsonObject): readonly string[] {
+    const names = this.#names(value);
+    this.#spend(names.length >> LOOKUPS_PER_STEP);
+    return names;
   }
 
   #freshMarks(): Marks | null {
     return this.#schema.annotates ? noMarks() : null;
+  }
+
+  #merge(into: Marks | null, from: Marks | null): void {
+    if (into === null || from === null) return;
+    this.#spend((from.names.size + from.items.size) >> LOOKUPS_PER_STEP);
+    for (const name of from.names) into.names.add(name);
+    for (const item of from.items) into.items.add(item);
+  }
+
+  /** The words are made only while somebody will read them. */
+  #fail(faults: Faults, place: Place, fault: () => string): false {
+    if (faults === null) return false;
+    if (!faults.isOpen) {
+      faults.countOne();
+      return false;
+    }
+    const pointer = pointerOf(place);
+    const message = `${nameOf(place, this.#schema.whole)} ${fault()}`;
+    this.#spend(FAULT_STEPS + this.#depth + ((pointer.length + message.length) >> TEXT_PER_STEP));
+    faults.add({ pointer, message });
+    return false;
+  }
+
+  /** No alternative fits: say why for the one that came closest. */
+  #failAll(faults: Faults, place: Place, attempts: readonly FaultList[]): false {
+    return this.#fail(faults, place, () => {
+      const best = attempts.reduce((left, right) => right.size < left.size ? right : left, attempts[0] ?? new FaultList());
+      const reasons = attempts.every(({ size }) => size <= 1) ? attempts.slice(0, 6).flatMap(({ kept }) => kept) : best.kept.slice(0, 3);
+      const sentences = [...new Set(reasons.map(({ message }) => message))].join("; ").slice(0, 600).toWellFormed();
+      return `fits none of ${attempts.length} alternatives${sentences === "" ? "" : `: ${sentences}`}`;
+    });
+  }
+
+  #enter(): void {
+    if (++this.#depth > MAX_DEPTH) throw new OverBudget("The input is nested too deep to be checked against this schema");
   }
 
   #spend(steps: number): void {
@@ -344,12 +450,18 @@ function noMarks(): Marks {
   return { names: new Set(), items: new Set() };
 }
 
-function merge(into: Marks | null, from: Marks | null): void {
-  if (into === null || from === null) return;
-  for (const name of from.names) into.names.add(name);
-  for (const item of from.items) into.items.add(item);
+const members = new WeakMap<object, readonly (readonly [string, SchemaNode])[]>();
+
+function membersOf(map: object): readonly (readonly [string, SchemaNode])[] {
+  const known = members.get(map) ?? Object.entries(map) as [string, SchemaNode][];
+  members.set(map, known);
+  return known;
 }
 
-function entries(map: unknown): readonly [string, SchemaNode][] {
-  return map === undefined ? [] : Object.entries(map as Record<string, SchemaNode>);
+function clipName(name: string): string {
+  return name.length > MAX_NAME_SHOWN ? `${name.slice(0, MAX_NAME_SHOWN).toWellFormed()}…` : name;
+}
+
+function clipPattern(pattern: string): string {
+  return pattern.length > 2 * MAX_NAME_SHOWN ? `${pattern.slice(0, 2 * MAX_NAME_SHOWN).toWellFormed()}…` : pattern;
 }

@@ -31,7 +31,7 @@ export interface SchemaProblem {
   /** Where in the schema, RFC 6901. */
   readonly pointer: string;
   readonly message: string;
-  readonly remedy?: string;
+  readonly remedy: string;
 }
 
 export interface LoadedSchema {
@@ -41,11 +41,23 @@ export interface LoadedSchema {
   readonly patterns: ReadonlyMap<string, { readonly plan: PatternPlan; readonly pointer: string }>;
   /** Whether some keyword needs to know what others have looked at (`unevaluated…`). */
   readonly annotates: boolean;
+  /** What the value as a whole is called. */
+  readonly whole: string;
   readonly problems: readonly SchemaProblem[];
 }
 
 const MAX_DEPTH = 64;
 const MAX_NODES = 20_000;
+/** Steps of all patterns of one schema, with what each costs by itself. */
+const MAX_PATTERN_STEPS = 50_000;
+const PATTERN_STEPS = 16;
+/** References that are not found get a guess this often, among this many names. */
+const MAX_GUESSES = 8;
+const MAX_GUESSED_AMONG = 128;
+/** References that lead on to references. */
+const MAX_CHAIN = 500;
+const MAX_PROBLEMS = 200;
+const SHOWN = 80;
 const SINGLE = new Set(
   [
     "additionalItems",
@@ -83,7 +95,7 @@ class Loader {
   readonly #problems: SchemaProblem[] = [];
   readonly #patterns = new Map<string, { plan: PatternPlan; pointer: string }>();
   readonly #anchors = new Map<string, SchemaNode>();
-  readonly #byPointer = new Map<string, SchemaNode>();
+  readonly #byRaw = new Map<object, SchemaNode>();
   readonly #pending: { readonly node: SchemaObject; readonly reference: string; readonly pointer: string }[] = [];
   readonly #references = new Map<SchemaObject, SchemaNode>();
   #raw: unknown;
@@ -91,6 +103,8 @@ class Loader {
   #refAlone = false;
   #annotates = false;
   #nodes = 0;
+  #guesses = MAX_GUESSES;
+  #patternSteps = 0;
 
   constructor(use: SchemaUse) {
     this.#use = use;
@@ -99,12 +113,18 @@ class Loader {
   load(source: unknown): LoadedSchema {
     this.#raw = source === undefined || source === null || source === true ? {} : source;
     if (typeof this.#raw !== "object" || this.#raw === null || Array.isArray(this.#raw)) {
-      this.#error("schema_not_object", "", `A schema must be a table, not ${describe(source)}`);
+      this.#error(
+        "schema_not_object",
+        "",
+        `A schema must be a table, not ${describe(source)}`,
+        'Write a table, such as { type = "object" }.',
+      );
       this.#raw = {};
     }
     const raw = this.#raw as SchemaObject;
     this.#readDialect(raw);
     const root = this.#walk(this.#canonical(raw), "", 0, false) as SchemaObject;
+    this.#byRaw.set(raw, root);
     for (let index = 0; index < this.#pending.length; index++) this.#resolve(this.#pending[index]);
     this.#refuseEndlessReferences();
     return {
@@ -113,6 +133,7 @@ class Loader {
       references: this.#references,
       patterns: this.#patterns,
       annotates: this.#annotates,
+      whole: this.#use === "input" ? "The input" : "The result",
       problems: this.#problems,
     };
   }
@@ -122,7 +143,14 @@ class Loader {
     if (this.#use === "output") return raw;
     const type = own(raw, "type");
     const fits = type === undefined || type === "object" || (Array.isArray(type) && type.includes("object"));
-    if (!fits) this.#error("schema_type", "/type", `An input is always an object, so "type" must be "object", not ${describe(type)}`);
+    if (!fits) {
+      this.#error(
+        "schema_type",
+        "/type",
+        `An input is always an object, so "type" must be "object", not ${describe(type)}`,
+        'Write type = "object" and put what you have under "properties".',
+      );
+    }
     return { ...withoutPrototype(raw), type: "object", properties: own(raw, "properties") ?? {} };
   }
 
@@ -133,25 +161,40 @@ class Loader {
     if (named === undefined) return;
     const dialect = typeof named === "string" ? DIALECTS.find(({ matches }) => matches.test(named)) : undefined;
     if (dialect === undefined) {
-      this.#warning("schema_dialect", "/$schema", `The dialect ${describe(named)} is not known; the schema is read as 2020-12`);
+      this.#warning(
+        "schema_dialect",
+        "/$schema",
+        `The dialect ${describe(named)} is not known; the schema is read as 2020-12`,
+        "Name one of the drafts 04, 06, 07, 2019-09 and 2020-12, or none.",
+      );
     }
     this.#refAlone = dialect?.refAlone ?? false;
   }
 
   #walk(raw: unknown, pointer: string, depth: number, foreign: boolean): SchemaNode {
-    if (typeof raw === "boolean") return this.#remember(pointer, raw);
+    if (typeof raw === "boolean") return raw;
     if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
-      this.#error("schema_not_schema", pointer, `A schema must be a table or a boolean, not ${describe(raw)}`);
+      this.#error(
+        "schema_not_schema",
+        pointer,
+        `A schema must be a table or a boolean, not ${describe(raw)}`,
+        'Write a table, such as { type = "string" }.',
+      );
       return true;
     }
     if (depth > MAX_DEPTH || ++this.#nodes > MAX_NODES) {
       if (depth > MAX_DEPTH || this.#nodes === MAX_NODES + 1) {
-        this.#error("schema_too_large", pointer, `A schema may be ${MAX_DEPTH} levels deep and have ${MAX_NODES} parts at most`);
+        this.#error(
+          "schema_too_large",
+          pointer,
+          `A schema may be ${MAX_DEPTH} levels deep and have ${MAX_NODES} parts at most`,
+          "Leave the inner parts open, and check them in the tool.",
+        );
       }
       return true;
     }
     const node: Record<string, unknown> = Object.create(null);
-    this.#remember(pointer, node);
+    this.#byRaw.set(raw, node);
     const inside = foreign || (pointer !== "" && isResource(raw as SchemaObject));
     for (const [keyword, value] of Object.entries(raw)) {
       if (pointer === "" && ["$schema", "$id", "id"].includes(keyword) && typeof value === "string") continue;
@@ -178,6 +221,9 @@ class Loader {
     if (/^\$(dynamic|recursive)(Ref|Anchor)$/.test(keyword)) {
       this.#error("schema_ref", pointer, `"${keyword}" is not supported`, 'Use "$ref" with a path into "$defs".');
     }
+    // A list that repeats its seven words a thousand times would be walked at every visit.
+    if (keyword === "type" && Array.isArray(value)) return [...new Set(value as readonly string[])];
+    if (keyword === "required") return [...new Set(value as readonly string[])];
     if (keyword === "$ref") this.#refer(node, value as string, pointer, foreign);
     if (keyword === "$anchor") this.#anchors.set(value as string, node);
     if ((keyword === "$id" || keyword === "id") && typeof value === "string" && value.startsWith("#")) {
@@ -203,8 +249,8 @@ class Loader {
 
   /** A property that is no schema (`type = "object"` written one level too deep) must not take the tool down. */
   #dropProperty(name: string, part: unknown, pointer: string): void {
-    const message = `The property "${name}" is ${describe(part)} where a schema belongs; it is left out`;
-    this.#warning("schema_property", pointer, message, `Write it as a table of its own: [input_schema.properties.${name}].`);
+    const message = `The property "${clip(name)}" is ${describe(part)} where a schema belongs; it is left out`;
+    this.#warning("schema_property", pointer, message, `Write it as a table of its own: [input_schema.properties.${clip(name)}].`);
   }
 
   #pattern(source: string, pointer: string): void {
@@ -212,21 +258,33 @@ class Loader {
     const translation = translatePattern(source);
     if (translation.kind === "plan") {
       this.#patterns.set(source, { plan: translation.plan, pointer });
+      this.#payPattern(translation.size, pointer);
       return;
     }
     const unsupported = translation.code === "schema_pattern_unsupported";
     const message = unsupported
-      ? `The pattern "${source}" cannot be run in linear time: ${translation.problem}`
-      : `The pattern "${source}" is not a regular expression: ${translation.problem}`;
-    this.#error(translation.code, pointer, message, unsupported ? "Write it without look-around and backreferences." : undefined);
+      ? `The pattern "${clip(source)}" cannot be run in linear time: ${clip(translation.problem)}`
+      : `The pattern "${clip(source)}" is not a regular expression: ${clip(translation.problem)}`;
+    const remedy = unsupported
+      ? "Write it without look-around, backreferences and repeats of thousands."
+      : "Write a regular expression of JavaScript.";
+    this.#error(translation.code, pointer, message, remedy);
+  }
+
+  #payPattern(size: number, pointer: string): void {
+    const before = this.#patternSteps;
+    this.#patternSteps += PATTERN_STEPS + size;
+    if (before > MAX_PATTERN_STEPS || this.#patternSteps <= MAX_PATTERN_STEPS) return;
+    const message = `The patterns up to here come to more than ${MAX_PATTERN_STEPS} steps`;
+    this.#error("schema_too_large", pointer, message, "Use fewer patterns, or smaller repeats: maxLength bounds a text for less.");
   }
 
   #refer(node: SchemaObject, reference: string, pointer: string, foreign: boolean): void {
     const local = this.#rootId !== "" && reference.startsWith(this.#rootId) ? reference.slice(this.#rootId.length) : reference;
     if (foreign || (local !== "" && !local.startsWith("#"))) {
       const message = foreign
-        ? `"$ref" below an inner "$id" is not supported: "${reference}"`
-        : `"$ref" must stay inside the schema, and "${reference}" leaves it; nothing is fetched`;
+        ? `"$ref" below an inner "$id" is not supported: "${clip(reference)}"`
+        : `"$ref" must stay inside the schema, and "${clip(reference)}" leaves it; nothing is fetched`;
       this.#error("schema_ref", pointer, message, 'Copy what it refers to into "$defs" and write "#/$defs/NAME".');
       return;
     }
@@ -247,38 +305,49 @@ class Loader {
       }
       return;
     }
-    const near = nearest(
-      fragment,
-      [...this.#byPointer.keys()].filter((known) => known !== "" && known !== pointer.replace(/\/\$ref$/, "")),
-    );
+    const near = this.#guesses-- > 0 ? nearest(fragment, this.#definitions()) : null;
     const remedy = near === null ? 'Define it under "$defs".' : `Did you mean "#${near}"?`;
-    this.#error("schema_ref", pointer, `"$ref" points to "${reference}", which is not in the schema`, remedy);
+    this.#error("schema_ref", pointer, `"$ref" points to "${clip(reference)}", which is not in the schema`, remedy);
+  }
+
+  /** What a reference most likely means to point to. */
+  #definitions(): readonly string[] {
+    const names = ["$defs", "definitions", "properties"].flatMap((keyword) =>
+      Object.keys(own(this.#raw as SchemaObject, keyword) ?? {}).slice(0, MAX_GUESSED_AMONG).map((name) => `/${keyword}/${escape(name)}`)
+    );
+    return names.slice(0, MAX_GUESSED_AMONG);
   }
 
   /** A reference may point below a keyword that is not one of ours: then that place is read as a schema now. */
   #atPointer(pointer: string): SchemaNode | undefined {
-    const known = this.#byPointer.get(pointer);
-    if (known !== undefined) return known;
     let raw = this.#raw;
     for (const token of pointer.split("/").slice(1).map(unescape)) {
       raw = typeof raw === "object" && raw !== null ? own(raw as SchemaObject, token) : undefined;
     }
+    const known = typeof raw === "object" && raw !== null ? this.#byRaw.get(raw) : undefined;
+    if (known !== undefined) return known;
     return isSchema(raw) ? this.#walk(raw, pointer, pointer.split("/").length, false) : undefined;
   }
 
   #refuseEndlessReferences(): void {
     const state = new Map<SchemaNode, "open" | "done">();
+    let chain = 0;
     const visit = (node: SchemaNode): boolean => {
       if (typeof node === "boolean" || state.get(node) === "done") return false;
       if (state.get(node) === "open") return true;
       state.set(node, "open");
+      if (++chain > MAX_CHAIN) return true;
       const endless = this.#inPlace(node).some(visit);
+      chain--;
       state.set(node, "done");
       return endless;
     };
     for (const [node, { pointer }] of this.#pending.map((pending) => [pending.node, pending] as const)) {
       if (!visit(node)) continue;
-      this.#error("schema_ref", pointer, "This reference leads back to itself without going into the value, so it would never end");
+      const message = chain > MAX_CHAIN
+        ? `This reference leads on through more than ${MAX_CHAIN} others`
+        : "This reference leads back to itself without going into the value, so it would never end";
+      this.#error("schema_ref", pointer, message, "Put a property or an item between the two, or copy the definition.");
       return;
     }
   }
@@ -290,23 +359,29 @@ class Loader {
     return parts.filter((part): part is SchemaNode => isSchema(part));
   }
 
-  #remember<Node extends SchemaNode>(pointer: string, node: Node): Node {
-    this.#byPointer.set(pointer, node);
-    return node;
-  }
-
   #misshapen(pointer: string, message: string): undefined {
-    this.#error("schema_keyword", pointer, message);
+    this.#error("schema_keyword", pointer, message, "Write it as JSON Schema has it, or remove it.");
     return undefined;
   }
 
-  #error(code: string, pointer: string, message: string, remedy?: string): void {
-    this.#problems.push({ severity: "error", code, pointer, message, ...(remedy === undefined ? {} : { remedy }) });
+  #error(code: string, pointer: string, message: string, remedy: string): void {
+    this.#say("error", code, pointer, message, remedy);
   }
 
-  #warning(code: string, pointer: string, message: string, remedy?: string): void {
-    this.#problems.push({ severity: "warning", code, pointer, message, ...(remedy === undefined ? {} : { remedy }) });
+  #warning(code: string, pointer: string, message: string, remedy: string): void {
+    this.#say("warning", code, pointer, message, remedy);
   }
+
+  /** Whatever is left out, the first error never is. */
+  #say(severity: SchemaProblem["severity"], code: string, pointer: string, message: string, remedy: string): void {
+    const full = this.#problems.length >= MAX_PROBLEMS;
+    if (full && (severity !== "error" || this.#problems.some((problem) => problem.severity === "error"))) return;
+    this.#problems.push({ severity, code, pointer, message, remedy });
+  }
+}
+
+function clip(text: string): string {
+  return text.length > SHOWN ? `${text.slice(0, SHOWN).toWellFormed()}…` : text;
 }
 
 /** Up to draft-07 the other keywords beside `$ref` mean nothing, except that others may refer into them. */

@@ -14,7 +14,7 @@ export interface PatternPlan {
 }
 
 export type Translation =
-  | { readonly kind: "plan"; readonly plan: PatternPlan }
+  | { readonly kind: "plan"; readonly plan: PatternPlan; /** About how many steps it compiles to. */ readonly size: number }
   | { readonly kind: "refused"; readonly code: "schema_pattern" | "schema_pattern_unsupported"; readonly problem: string };
 
 /** A pattern that is ready to run. `cost` is the work that a text of this length takes at most. */
@@ -27,6 +27,9 @@ export interface Matcher {
 export type PatternEngine = (plan: PatternPlan) => Matcher;
 
 const LONGEST_PATTERN = 2000;
+/** Steps of one compiled pattern. A repeat is compiled as often as it may occur, so that a short text can make gigabytes. */
+const LARGEST_PROGRAM = 10_000;
+const CLASS_STEPS = 2;
 
 /** Loaded on demand: importing the engine takes longer than starting a session. */
 export async function loadPatternEngine(): Promise<PatternEngine> {
@@ -47,8 +50,12 @@ export function translatePattern(source: string): Translation {
   }
   const fault = syntaxFault(source);
   if (fault !== null) return refused("schema_pattern", fault);
+  const size = programSize(source);
+  if (size > LARGEST_PROGRAM) {
+    return refused("schema_pattern_unsupported", `its repeats come to ${shownSize(size)} steps, and a pattern may have ${LARGEST_PROGRAM}`);
+  }
   try {
-    return { kind: "plan", plan: { parts: splitLookaheads(source) } };
+    return { kind: "plan", plan: { parts: splitLookaheads(source) }, size };
   } catch (error) {
     if (error instanceof Unsupported) return refused("schema_pattern_unsupported", error.message);
     throw error;
@@ -74,6 +81,39 @@ function syntaxFault(source: string): string | null {
     }
   }
   return null;
+}
+
+/** An estimate from above, without compiling: atoms, times what repeats them. */
+function programSize(source: string): number {
+  const open: number[] = [];
+  let total = 1;
+  let last = 0;
+  for (const [token] of source.matchAll(PATTERN_TOKENS)) {
+    const [, low, high] = /^\{(\d+)(,\d*)?\}$/.exec(token) ?? [];
+    if (low !== undefined) {
+      const times = Math.max(1, Number(low), Number(high?.slice(1) ?? 0)) + (high === "," ? 1 : 0);
+      total += last * (times - 1) + times;
+      last = last * times + times;
+    } else if (token.startsWith("(")) {
+      open.push(total);
+      total += 2;
+      last = 0;
+    } else if (token === ")") {
+      last = total - (open.pop() ?? 0);
+    } else {
+      // A star or a bar is one step too, and what is repeated stays the same.
+      if (!"*+?|".includes(token)) last = token.startsWith("[") ? CLASS_STEPS : 1;
+      total += "*+?|".includes(token) ? 1 : last;
+    }
+  }
+  return total;
+}
+
+const PATTERN_TOKENS =
+  /\\(?:[pPu]\{[^}]*\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|c[A-Za-z]|[^])|\[\^?(?:\\[^]|[^\]\\])*\]|\{\d+(?:,\d*)?\}|\((?:\?(?:<?[=!]|:|<[^>]*>))?|[^]/gu;
+
+function shownSize(size: number): string {
+  return size < 1e9 ? String(size) : "more than a thousand million";
 }
 
 function splitLookaheads(source: string): PatternPlan["parts"] {

@@ -2,7 +2,10 @@
 import { escape } from "./schema-node.ts";
 import type { Violation } from "./tool.ts";
 
-const MAX_VIOLATIONS = 32;
+/** How many violations of one value are told one by one; a model that repairs those is told of the rest. */
+export const MAX_VIOLATIONS = 100;
+const MAX_POINTER = 1000;
+const MAX_NAME = 200;
 
 /** Where a value is in the input; the pointer is written only when something is wrong there. */
 export interface Place {
@@ -12,15 +15,46 @@ export interface Place {
 export const ROOT: Place = { parent: null, token: "" };
 
 /** Where violations are collected; null: nobody will read them. */
-export type Faults = Violation[] | null;
+export type Faults = FaultList | null;
 
-/** Whether one more violation would be read. */
-export function isOpen(faults: Faults): boolean {
-  return faults !== null && faults.length < MAX_VIOLATIONS;
+/** Collects what is wrong. Past the bound only the count goes on. */
+export class FaultList {
+  readonly kept: Violation[] = [];
+  #more = 0;
+
+  get isOpen(): boolean {
+    return this.kept.length < MAX_VIOLATIONS;
+  }
+
+  get size(): number {
+    return this.kept.length + this.#more;
+  }
+
+  add(violation: Violation): void {
+    if (this.isOpen) this.kept.push(violation);
+    else this.#more++;
+  }
+
+  countOne(): void {
+    this.#more++;
+  }
+
+  /** With one more that says how many are not here. */
+  toViolations(): readonly Violation[] {
+    if (this.#more === 0) return this.kept;
+    const message = this.#more === 1 ? "There is 1 more violation" : `There are ${this.#more} more violations`;
+    return [...this.kept, { pointer: "", message }];
+  }
 }
 
 export function below(parent: Place, token: string): Place {
   return { parent, token };
+}
+
+/** RFC 6901, as far as anybody reads it. */
+export function pointerOf(place: Place): string {
+  const pointer = tokens(place).map((token) => `/${escape(token)}`).join("");
+  return pointer.length > MAX_POINTER ? `${pointer.slice(0, MAX_POINTER).toWellFormed()}…` : pointer;
 }
 
 function tokens(place: Place): readonly string[] {
@@ -29,26 +63,10 @@ function tokens(place: Place): readonly string[] {
   return list.reverse();
 }
 
-/** A place in words: `"items[2].name"`. */
-export function nameOf(place: Place): string {
+/** A place in words: `"items[2].name"`; `whole` is what the value itself is called. */
+export function nameOf(place: Place, whole: string): string {
   const path = tokens(place);
-  if (path.length === 0) return "The input";
+  if (path.length === 0) return whole;
   const written = path.map((token, index) => /^\d+$/.test(token) ? `[${token}]` : index === 0 ? token : `.${token}`).join("");
-  return `"${written.length > 200 ? `…${written.slice(-200)}` : written}"`.toWellFormed();
-}
-
-export function fail(faults: Faults, place: Place, fault: string): false {
-  if (faults === null || faults.length > MAX_VIOLATIONS) return false;
-  if (faults.length === MAX_VIOLATIONS) faults.push({ pointer: "", message: "There are more violations than these" });
-  else faults.push({ pointer: tokens(place).map((token) => `/${escape(token)}`).join(""), message: `${nameOf(place)} ${fault}` });
-  return false;
-}
-
-/** No alternative fits: say why for the one that came closest. */
-export function failAll(faults: Faults, place: Place, attempts: readonly (readonly Violation[])[]): false {
-  if (faults === null) return false;
-  const best = attempts.reduce((left, right) => (right.length < left.length ? right : left), attempts[0] ?? []);
-  const reasons = attempts.every((attempt) => attempt.length <= 1) ? attempts.slice(0, 6).flat() : best.slice(0, 3);
-  const sentences = [...new Set(reasons.map(({ message }) => message))].join("; ");
-  return fail(faults, place, `fits none of ${attempts.length} alternatives${sentences === "" ? "" : `: ${sentences.slice(0, 600)}`}`);
+  return `"${written.length > MAX_NAME ? `…${written.slice(-MAX_NAME)}` : written}"`.toWellFormed();
 }

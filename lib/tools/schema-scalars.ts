@@ -10,25 +10,30 @@ export function typeName(value: Json): string {
   return Array.isArray(value) ? "array" : typeof value;
 }
 
-export function typeFault(expected: unknown, value: Json): string | null {
+export function typeFault(expected: unknown, value: Json): (() => string) | null {
   if (expected === undefined) return null;
   const names = (Array.isArray(expected) ? expected : [expected]) as readonly string[];
   const actual = typeName(value);
   if (names.some((name) => name === actual || (name === "integer" && Number.isInteger(value)))) return null;
-  return `must be ${names.map(withArticle).join(" or ")}, but it is ${shown(value)}`;
+  return () => `must be ${names.map(withArticle).join(" or ")}, but it is ${shown(value)}`;
 }
 
 /** `same` compares two values and accounts for the work. */
-export function choiceFault(schema: SchemaObject, value: Json, same: (left: Json, right: Json) => boolean): string | null {
+export function choiceFault(
+  schema: SchemaObject,
+  value: Json,
+  same: (left: Json, right: Json) => boolean,
+): (() => string) | null {
   const choices = schema["enum"] as readonly Json[] | undefined;
   if (choices !== undefined && !choices.some((choice) => same(choice, value))) {
-    const list = choices.slice(0, SHOWN_CHOICES).map(literal).join(", ");
-    return `must be one of ${list}${choices.length > SHOWN_CHOICES ? ` (and ${choices.length - SHOWN_CHOICES} more)` : ""}, but it is ${
-      shown(value)
-    }`;
+    return () => {
+      const list = choices.slice(0, SHOWN_CHOICES).map(literal).join(", ");
+      const more = choices.length > SHOWN_CHOICES ? ` (and ${choices.length - SHOWN_CHOICES} more)` : "";
+      return `must be one of ${list}${more}, but it is ${shown(value)}`;
+    };
   }
   if (Object.hasOwn(schema, "const") && !same(schema["const"] as Json, value)) {
-    return `must be exactly ${literal(schema["const"] as Json)}, but it is ${shown(value)}`;
+    return () => `must be exactly ${literal(schema["const"] as Json)}, but it is ${shown(value)}`;
   }
   return null;
 }

@@ -3,7 +3,8 @@
  *
  * C1  Whatever the schema and the value, a check ends after a fixed number of steps; if they do not suffice, that is
  *     the one violation. Nothing throws.
- * C2  All violations come at once, each with its JSON pointer and a sentence that a model can act on.
+ * C2  The violations come at once, each with its JSON pointer and a sentence that a model can act on; past the first
+ *     hundred they are only counted.
  * C3  `format` is an annotation. `$ref` never leaves the schema.
  *
  * The evaluator is ours because no library can be bounded from outside: a list with `uniqueItems`, an `anyOf` over
@@ -32,7 +33,9 @@ export interface CompiledSchema {
 /** Compiles a schema from outside. Asynchronous because the pattern engine is loaded only when a pattern needs it. */
 export async function compileSchema(source: unknown, use: SchemaUse = "input"): Promise<CompiledSchema> {
   const loaded = loadSchema(source, use);
-  return compile(loaded, loaded.patterns.size === 0 ? null : await loadPatternEngine());
+  // What is refused anyway is not compiled: its patterns may be the reason.
+  const needsEngine = loaded.patterns.size > 0 && !loaded.problems.some(({ severity }) => severity === "error");
+  return compile(loaded, needsEngine ? await loadPatternEngine() : null);
 }
 
 /**
@@ -59,13 +62,16 @@ function compile(loaded: LoadedSchema, engine: PatternEngine | null): CompiledSc
         severity: "error",
         code: "schema_pattern_unsupported",
         pointer,
-        message: `The pattern "${pattern}" cannot be run in linear time: ${error instanceof Error ? error.message : String(error)}`,
+        message: `The pattern "${pattern.length > 80 ? `${pattern.slice(0, 80)}…` : pattern}" cannot be run in linear time: ${
+          error instanceof Error ? error.message : String(error)
+        }`,
         remedy: "Write it with plain groups, classes and repeats of at most 1000.",
       });
     }
   }
   if (problems.some(({ severity }) => severity === "error")) return { problems };
-  const { root, references, annotates } = loaded;
-  const schema = { declared: loaded.declared, check: (value: Json) => evaluate({ root, references, matchers, annotates }, value) };
+  const { root, references, annotates, whole } = loaded;
+  const evaluable = { root, references, matchers, annotates, whole };
+  const schema = { declared: loaded.declared, check: (value: Json) => evaluate(evaluable, value) };
   return { schema, problems };
 }

@@ -80,8 +80,10 @@ export type Plan =
   | {
     readonly kind: "launch";
     readonly launch: Launch;
-    /** File whose digest says what ran, if it is known beforehand. */
+    /** What is started, for the digest that says what ran: a path, or a bare name for the PATH of the launch. */
     readonly program?: string;
+    /** Names of the variables that carry inputs. */
+    readonly exports_made?: readonly string[];
     readonly exports_withheld?: readonly WithheldExport[];
   }
   | RemotePlan

@@ -8,6 +8,7 @@
  */
 import type { OfferedTool, Origin } from "../session/event.ts";
 import type { ToolDeclaration } from "../session/message.ts";
+import { dirname } from "node:path";
 import { closest } from "./nearest.ts";
 import type { Approval, Tool } from "./tool.ts";
 
@@ -24,6 +25,8 @@ export type Candidate =
     readonly origin: Origin;
     readonly family: Family;
     readonly reason: string;
+    /** Each of its faults is a notice of its own already. */
+    readonly told?: boolean;
   };
 
 /** One row of `orrery tools`. */
@@ -83,7 +86,7 @@ export function createToolbox(candidates: readonly Candidate[], options: Toolbox
   return {
     listings,
     offered,
-    notices: [...(options.notices ?? []), ...listings.flatMap(toNotice)],
+    notices: [...(options.notices ?? []), ...rows.flatMap(toNotice)],
     find: (name) => found.get(name),
     closest: (name) => closest(name, [...found.keys()], 3),
     whyNot: (name) => whyNot(listings, name),
@@ -113,6 +116,9 @@ export function readOnly(toolbox: Toolbox): Toolbox {
 interface Row {
   readonly listing: Listing;
   readonly tool?: Tool;
+  /** Whom it lost its name to. */
+  readonly owner?: Tool;
+  readonly told?: boolean;
 }
 
 const SCOPES: Readonly<Record<Origin["scope"], number>> = { session: 0, workspace: 1, user: 2, builtin: 3 };
@@ -127,12 +133,16 @@ function resolveNames(ranked: readonly Candidate[], switchedOff: (tool: Tool) =>
   const runnable = ranked.flatMap((candidate) => candidate.kind === "tool" && candidate.untrusted === undefined ? [candidate.tool] : []);
   const owners = new Map<string, readonly Tool[]>(Map.groupBy(runnable, ({ name }) => name));
   return ranked.map((candidate) => {
-    if (candidate.kind === "broken") return { listing: brokenListing(candidate) };
+    if (candidate.kind === "broken") return { listing: brokenListing(candidate), told: candidate.told ?? false };
     const { tool, untrusted } = candidate;
     if (untrusted !== undefined) return { tool, listing: { ...describe(tool), status: "untrusted", reason: untrusted } };
     const [owner = tool, ...losers] = owners.get(tool.name) ?? [];
     if (owner !== tool) {
-      return { tool, listing: { ...describe(tool), status: "shadowed", reason: `"${tool.name}" is taken by ${nameOrigin(owner.origin)}` } };
+      return {
+        tool,
+        owner,
+        listing: { ...describe(tool), status: "shadowed", reason: `"${tool.name}" is taken by ${nameOrigin(owner.origin)}` },
+      };
     }
     const shadows = losers.length === 0 ? {} : { shadows: losers.map(({ origin }) => origin) };
     const off = switchedOff(tool);
@@ -171,19 +181,33 @@ function nameOrigin({ system, scope, path }: Origin): string {
   return path ?? (scope === "builtin" ? "a built-in" : `the ${scope}'s ${system} tool`);
 }
 
-function toNotice({ name, origin, status, reason }: Listing): readonly Notice[] {
+function toNotice({ listing, owner, told }: Row): readonly Notice[] {
+  const { name, origin, status, reason } = listing;
   const shown = name === null ? nameOrigin(origin) : `"${name}" (${nameOrigin(origin)})`;
   switch (status) {
     case "offered":
     case "off":
       return [];
     case "shadowed":
-      return [{ level: "info", code: "tool_shadowed", text: `The tool ${shown} is not used: ${reason}` }];
+      return [
+        shadowNotice(origin, owner?.origin) ?? { level: "info", code: "tool_shadowed", text: `The tool ${shown} is not used: ${reason}` },
+      ];
     case "untrusted":
       return [{ level: "warning", code: "tool_untrusted", text: `The tool ${shown} is not active: ${reason}` }];
     case "broken":
-      return [{ level: "error", code: "tool_broken", text: `The tool ${shown} cannot be used: ${reason}` }];
+      return told === true ? [] : [{ level: "error", code: "tool_broken", text: `The tool ${shown} cannot be used: ${reason}` }];
   }
+}
+
+/** Of two files, in the words and with the code that checking the files has for it. */
+function shadowNotice({ path }: Origin, owner: Origin | undefined): Notice | null {
+  if (path === undefined || owner?.path === undefined) return null;
+  const code = dirname(path) === dirname(owner.path) ? "duplicate_name" : "shadowed_name";
+  return {
+    level: "warning",
+    code,
+    text: `${path}: Its name is taken by ${owner.path}; this file is not used. Give one of them another name.`,
+  };
 }
 
 function whyNot(listings: readonly Listing[], name: string): ReturnType<Toolbox["whyNot"]> {

@@ -36,6 +36,10 @@ describe("workspaceProgram()", () => {
       ["timeout", "5", "./x"],
       ["nohup", "bash", "./x.sh"],
       ["node", "--x", "tools/y.js"],
+      ["sh", "not-there-yet.sh"],
+      ["python3", "-u", "later.py", "x"],
+      ["/usr/bin/env", "scripts/x.sh"],
+      ["env", "-i", "sh", "later.sh"],
     ];
     expect(inside.filter((argv) => workspaceProgram(argv, context()) === null)).toEqual([]);
   });
@@ -50,6 +54,8 @@ describe("workspaceProgram()", () => {
       ["python3", "-m", "http.server"],
       ["bash", "-c", "echo ./x"],
       ["node", "-e", "1"],
+      ["node", "-e", "a.b"],
+      ["env", "no-such-program.sh"],
       [],
     ];
     expect(outside.filter((argv) => workspaceProgram(argv, context()) !== null)).toEqual([]);

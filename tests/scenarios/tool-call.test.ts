@@ -65,6 +65,19 @@ describe("a call", () => {
     expect(record.exports?.withheld.map(({ name }) => name).sort()).toEqual(["STELLA_INPUT_LIST", "STELLA_INPUT_NOTHING"]);
   });
 
+  test("names as exports only what is one, and prints only what concerns its tool", async () => {
+    await workspace.tool("mine", "true", 'timeout_msec = 5\n[env]\nSTELLA_INPUT_OWN = "x"\nA = "1"');
+    await workspace.tool("other", "true", "timeout_msec = 5");
+    await workspace.write(".stella/tools/OTHER.TOML", "");
+    const { record, stderr } = await call("mine", '{"own":1,"path":"x"}');
+    expect(record.exports?.made).toEqual(["STELLA_INPUT_PATH"]);
+    expect(record.exports?.withheld.map(({ name }) => name)).toEqual(["STELLA_INPUT_OWN"]);
+    const notices = (record as { notices?: readonly { code: string; text: string }[] }).notices ?? [];
+    expect(notices.map(({ code }) => code)).toContain("unknown_key");
+    expect(notices.filter(({ text }) => !text.includes("/mine.toml"))).toEqual([]);
+    expect(stderr).not.toContain("other");
+  });
+
   test("hands numbers on as they were written, to standard input and to the environment", async () => {
     await workspace.tool("numbers", 'cat; printf " %s %s %s" "$STELLA_INPUT_A" "$STELLA_INPUT_B" "$STELLA_INPUT_C"');
     const { record } = await call("numbers", '{"a": 3.0, "b": 9007199254740993, "c": 1e3}');

@@ -1,10 +1,12 @@
 /** Public bug reports about definitions, schemas and environments of tools, as one sees them from the command line. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { chmod, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type FixtureEndpoint, startScriptEndpoint } from "../fixtures/endpoint.ts";
 import { isAlive } from "../fixtures/alive.ts";
+import fc from "fast-check";
+import { parseArguments } from "../../lib/session/arguments.ts";
 import { parseScript } from "../../lib/model/script.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
 import { runOrrery } from "../host/orrery.ts";
@@ -80,12 +82,10 @@ describe("what upstream never tested", () => {
     expect((await call("binary", "{}")).text).toBe("a\ufffd\ufffdb");
   });
 
-  test("a script without a first line that names a shell runs or says that it could not start", async () => {
-    await chmod(await workspace.write("bin/plain", "echo plain\n"), 0o755);
-    await workspace.write(".stella/tools/plain.toml", 'name = "plain"\ndescription = "x"\ncommand = ["bin/plain"]\n');
-    const { code, text } = await call("plain", "{}");
-    if (code === 0) expect(text).toBe("plain\n");
-    else expect(text).toContain("could not start");
+  test("a script without a first line that names a shell is run by /bin/sh", async () => {
+    await chmod(await workspace.write("bin/plain", 'echo "plain $1 $(cat)"\n'), 0o755);
+    await workspace.write(".stella/tools/plain.toml", 'name = "plain"\ndescription = "x"\ncommand = ["bin/plain", "one"]\n');
+    expect(await call("plain", "{}")).toMatchObject({ code: 0, text: "plain one {}\n" });
   });
 
   test("a script that cannot be executed, is missing or is a folder: an error that names it", async () => {
@@ -113,6 +113,46 @@ describe("what upstream never tested", () => {
     await symlink("real", join(workspace.path, "bin/link"));
     await workspace.write(".stella/tools/link.toml", 'name = "link"\ndescription = "x"\ncommand = ["bin/link"]\n');
     expect((await call("link", "{}")).text).toBe(`${workspace.path}\n`);
+  });
+});
+
+describe("any input", () => {
+  test("reaches the script intact on standard input, or is refused before the process", async () => {
+    // One start of the program for many inputs: each script call is a call of its own, made by a scripted model.
+    await workspace.tool("keep", 'cat > "got-$$"; cat "got-$$"');
+    const inputs = fc.sample(fc.json({ maxDepth: 4, stringUnit: "binary" }), { numRuns: 40, seed: 9 });
+    const texts = [...inputs, '{"a":9007199254740993,"b":3.0,"a":1e400}', '{"__proto__":{"x":-0}}', '{"k":"\\u0000\\ud800"}', "[1]", "{"];
+    const model = await workspace.script(
+      { calls: texts.map((text) => ({ name: "keep", arguments: text })) },
+      { text: "done" },
+    );
+    const args = ["run", "--trust-workspace", "--model", model, "--output-format", "json", "--events", "go"];
+    const { stdout } = await runOrrery(args, { cwd: workspace.path, home: workspace.home });
+    const { events } = JSON.parse(stdout) as { events: readonly Record<string, unknown>[] };
+    const asked = events.flatMap(({ type, calls }) =>
+      type === "reply_committed" ? calls as readonly { call: string; arguments: string }[] : []
+    );
+    const ends = new Map(events.flatMap((event) => event["type"] === "call_ended" ? [[event["call"], event] as const] : []));
+    const started = new Set(events.flatMap(({ type, call }) => type === "call_started" ? [call] : []));
+    expect(asked.length).toBe(texts.length);
+    for (const { call, arguments: text } of asked) {
+      const { result } = ends.get(call) as unknown as { readonly result: { readonly text: string } };
+      const parsed = parseArguments(text);
+      expect([text, started.has(call)]).toEqual([text, parsed.kind === "input"]);
+      if (parsed.kind === "input") expect(result.text).toBe(parsed.input.text);
+    }
+  }, 60_000);
+
+  test("of null or nothing is refused from a person; a model means an empty object by it", async () => {
+    await workspace.tool("keep", "touch canary; cat");
+    for (const input of ["null", " null ", "", "  \n"]) {
+      const { code, outcome, text } = await call("keep", input);
+      expect([input, code, outcome["kind"], text.includes("JSON object")]).toEqual([input, 1, "not_started", true]);
+    }
+    expect(existsSync(join(workspace.path, "canary"))).toBe(false);
+    const model = await workspace.script({ calls: [{ name: "keep", arguments: "null" }] }, { text: "{{result}}" });
+    const { stdout } = await runOrrery(["run", "--trust-workspace", "--model", model, "go"], { cwd: workspace.path, home: workspace.home });
+    expect(stdout).toContain("{}");
   });
 });
 
@@ -202,7 +242,7 @@ describe("schemas", () => {
     await withSchema("none", "");
     await withSchema("empty", "[input_schema]");
     await withSchema("object", '[input_schema]\ntype = "object"');
-    for (const name of ["none", "empty", "object"]) expect(await call(name, "")).toMatchObject({ code: 0, text: "{}" });
+    for (const name of ["none", "empty", "object"]) expect(await call(name, "{}")).toMatchObject({ code: 0, text: "{}" });
   });
 
   test("case 65: every draft, twice the same id, and one bad schema that takes nothing down", async () => {
@@ -243,10 +283,32 @@ describe("schemas", () => {
 
   test("no pattern of a manifest can stall a call", async () => {
     await withSchema("slow", "[input_schema.properties.text]\ntype = \"string\"\npattern = '^(a+)+$'");
+    const text = JSON.stringify({ text: `${wide("a", 50_000)}!` });
+    await withSchema("fast", "");
+    const took = async (name: string) => {
+      const before = performance.now();
+      const { outcome } = await call(name, text);
+      return { kind: outcome["kind"], ms: performance.now() - before };
+    };
+    const fast = await took("fast");
+    const slow = await took("slow");
+    expect([fast.kind, slow.kind]).toEqual(["exited", "not_started"]);
+    // What a start of the program takes is not the check's.
+    expect(slow.ms - fast.ms).toBeLessThan(2000);
+  });
+
+  test("a hostile manifest keeps no other from being there at once", async () => {
+    await withSchema("fine", "");
+    await withSchema("deep", `[input_schema.${wide("a.", 60_000)}a]\nx = 1`);
+    const refs = Array.from({ length: 5000 }, (_none, index) => `p${index} = { "$ref" = "#/$defs/nope${index}" }`);
+    await withSchema("refs", `[input_schema.properties]\n${refs.join("\n")}`);
+    const patterns = Array.from({ length: 150 }, (_none, index) => `p${index} = { pattern = "${wide("ab{1000}", 200)}${index}" }`);
+    await withSchema("patterns", `[input_schema.properties]\n${patterns.join("\n")}`);
     const before = performance.now();
-    const { outcome } = await call("slow", JSON.stringify({ text: `${wide("a", 40)}!` }));
-    expect(outcome["kind"]).toBe("not_started");
-    expect(performance.now() - before).toBeLessThan(8000);
+    expect(await call("fine", "{}")).toMatchObject({ code: 0, text: "{}" });
+    expect(performance.now() - before).toBeLessThan(5000);
+    const { files } = await check();
+    expect(["deep", "refs", "patterns", "fine"].map((name) => worst(files[`${name}.toml`]))).toEqual(["error", "error", "error", "info"]);
   });
 });
 

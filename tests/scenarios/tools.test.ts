@@ -1,5 +1,6 @@
 /** `orrery tools`: what was found, what became of it and why; checking files; writing new ones. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -202,15 +203,89 @@ describe("orrery tools --validate", () => {
     expect(codes["z.toml"]).not.toContain("shadowed_name");
   });
 
-  test("what it says reaches a session as notices", async () => {
-    await workspace.write(".stella/tools/bad.toml", 'name = "bad"\ndescription = "x"\ncommand = []\n');
+  test("what it says reaches a session as notices, one for each, with the same level and code", async () => {
+    await workspace.write(".stella/tools/bad.toml", 'name = "bad"\ndescription = "x"\ncommand = []\nrisk = "low"\n');
     await workspace.write(".stella/tools/odd.toml", manifest("odd", "timeout = 5"));
+    await workspace.write(".stella/tools/odd2.toml", manifest("odd", "timeout_ms = 5"));
+    await workspace.write(".stella/tools/UP.TOML", "");
+    await workspace.write(".orrery/tools/first.toml", manifest("twin"));
+    await workspace.write(".nanocoder/tools/twin.md", markdown("twin"));
     await workspace.write(".nanocoder/tools/none.md", "no frontmatter\n");
     const model = await workspace.script({ text: "done" });
     const { stdout } = await orrery("run", "--trust-workspace", "--model", model, "--output-format", "json", "--events", "go");
-    const { events } = JSON.parse(stdout) as { events: readonly { type: string; text?: string }[] };
-    const said = events.filter(({ type }) => type === "notice").map(({ text }) => text ?? "").join("\n");
-    for (const words of ["bad.toml", "odd.toml", "timeout", "none.md"]) expect(said).toContain(words);
+    const { events } = JSON.parse(stdout) as { events: readonly { type: string; level?: string; code?: string; text?: string }[] };
+    const { files } = await check();
+    const wanted = files.flatMap(({ path, diagnostics }) => diagnostics.map(({ severity, code }) => `${severity} ${code} ${path}`)).sort();
+    const told = events.filter(({ type, text }) => type === "notice" && text?.startsWith(workspace.path) === true)
+      .map(({ level, code, text = "" }) => `${level} ${code} ${text.split(": ")[0]}`).sort();
+    expect(told).toEqual(wanted);
+    for (
+      const code of ["empty_command", "ignored_key", "unknown_key", "duplicate_name", "shadowed_name", "ignored_file", "default_timeout"]
+    ) {
+      expect(wanted.some((line) => line.includes(` ${code} `))).toBe(true);
+    }
+  });
+
+  test("a file that only looks like a tool is a note, here and beside the list", async () => {
+    await workspace.write(".stella/tools/UP.TOML", "");
+    await workspace.write(".stella/tools/.toml", "");
+    await workspace.write(".stella/tools/old.toml.bak", "");
+    await workspace.write(".stella/tools/sub/deep.toml", "");
+    await workspace.write(".stella/tools/scripts/run.sh", "");
+    await workspace.write(".stella/tools/helper.sh", "");
+    await workspace.write(".orrery/tools/x.Md", "");
+    const { ok, files } = await check();
+    expect([ok, files.map(({ path, diagnostics }) => [path.slice(workspace.path.length + 1), diagnostics.map(({ code }) => code).join()])])
+      .toEqual([
+        true,
+        [
+          [".orrery/tools/x.Md", "ignored_file"],
+          [".stella/tools/.toml", "ignored_file"],
+          [".stella/tools/UP.TOML", "ignored_file"],
+          [".stella/tools/old.toml.bak", "ignored_file"],
+          [".stella/tools/sub", "ignored_file"],
+        ],
+      ]);
+    expect((await list()).notices.filter(({ code }) => code === "ignored_file").length).toBe(5);
+    expect((await orrery("tools")).stderr).toContain("UP.TOML");
+  });
+
+  test("a user's tool that hands a workspace's file to a runner is inert until the workspace is trusted", async () => {
+    const commands = [["sh", "check.sh"], ["python3", "check.py"], ["/usr/bin/env", "scripts/x.sh"], ["env", "-i", "bash", "./x.sh"]];
+    for (const [index, command] of commands.entries()) {
+      await inHome(`.config/stella/tools/t${index}.toml`, manifest(`tool_${index}`).replace('["bin/x"]', JSON.stringify(command)));
+    }
+    await inHome(".config/stella/tools/own.toml", manifest("own").replace('["bin/x"]', '["sh", "-c", "echo own"]'));
+    const before = await list();
+    for (const index of commands.keys()) {
+      expect(before.find(`tool_${index}`)).toMatchObject([{
+        status: "untrusted",
+        reason: expect.stringContaining("lies in the workspace"),
+      }]);
+    }
+    expect(before.find("own")).toMatchObject([{ status: "offered" }]);
+    await workspace.write("check.sh", "touch canary\n");
+    expect((await orrery("tools", "call", "tool_0")).code).toBe(4);
+    expect(existsSync(join(workspace.path, "canary"))).toBe(false);
+    expect((await orrery("tools", "call", "tool_0", "--trust-workspace")).code).toBe(0);
+    expect(existsSync(join(workspace.path, "canary"))).toBe(true);
+  });
+
+  test("the journal says by digest what a call ran: the interpreter and the script that it was given", async () => {
+    const script = await workspace.write("scripts/a.sh", "echo a\n");
+    await workspace.write(".stella/tools/a.toml", manifest("given").replace('["bin/x"]', '["sh", "scripts/a.sh"]'));
+    const model = await workspace.script({ calls: [{ name: "given", arguments: {} }] }, { text: "done" });
+    const started = async () => {
+      const { stdout } = await orrery("run", "--trust-workspace", "--model", model, "--output-format", "json", "--events", "go");
+      const { events } = JSON.parse(stdout) as { events: readonly { type: string; program_digest?: string; script_digest?: string }[] };
+      return events.find(({ type }) => type === "call_started");
+    };
+    const digestOf = async (path: string) => createHash("sha256").update(await readFile(path)).digest("hex");
+    const first = await started();
+    expect(first).toMatchObject({ script_digest: await digestOf(script), program_digest: await digestOf("/bin/sh") });
+    await writeFile(script, "echo b\n");
+    const second = await started();
+    expect([second?.program_digest, second?.script_digest === first?.script_digest]).toEqual([first?.program_digest, false]);
   });
 
   test("a link, an upper-case extension and a folder with the right name are what they are", async () => {
@@ -225,6 +300,7 @@ describe("orrery tools --validate", () => {
       ["folder.toml", "unreadable"],
       ["latin.toml", "unreadable"],
       ["linked.toml", "linked"],
+      ["LOUD.TOML", "ignored_file"],
     ]);
   });
 });

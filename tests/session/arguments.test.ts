@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { faultPosition, parseArguments } from "../../lib/session/arguments.ts";
-import { canonicalText, canonicalValue, type Json } from "../../lib/session/json.ts";
+import { canonicalText, canonicalValue, type Json, numberToken, parseKeepingNumbers } from "../../lib/session/json.ts";
 
 describe("parseArguments()", () => {
   test("takes blank text and null as an empty object", () => {
@@ -123,6 +123,38 @@ describe("canonicalText()", () => {
       }),
       { seed: 7, numRuns: 500 },
     );
+  });
+
+  test("is what a tree of raw numbers would be written as, whatever the document", () => {
+    const text = fc.oneof(
+      fc.json(),
+      fc.array(fc.constantFrom('"a"', '"\\u0061"', '"\\\\"', '"\\""', '"\\ud800"', "1e3", "-0.0", "true", "null", "[]", "{ }"), {
+        maxLength: 6,
+      })
+        .map((parts) =>
+          `{ ${parts.map((part, index) => `${part === '"a"' ? part : `"k${index % 2}"`} : [ ${part} , ${part} ]`).join(" ,\n")} }`
+        ),
+    );
+    const byTree = (value: unknown): string => {
+      const token = numberToken(value);
+      if (token !== null) return token;
+      if (typeof value !== "object" || value === null) return JSON.stringify(value);
+      if (Array.isArray(value)) return `[${value.map(byTree).join(",")}]`;
+      const members = value as Record<string, unknown>;
+      return `{${Object.keys(members).sort().map((key) => `${JSON.stringify(key)}:${byTree(members[key])}`).join(",")}}`;
+    };
+    fc.assert(
+      fc.property(text, (source) => expect(canonicalText(source)).toBe(byTree(parseKeepingNumbers(source)))),
+      { seed: 8, numRuns: 1000 },
+    );
+  });
+
+  test("writes a key as it is, however it is escaped", () => {
+    expect(canonicalText('{"b":0,"\\u0061":1,"\\"":2,"\\\\":3,"\\ud800":4}')).toBe('{"\\"":2,"\\\\":3,"a":1,"b":0,"\\ud800":4}');
+  });
+
+  test("of a text that is no document throws", () => {
+    for (const text of ["", "{", '{"a"', "[1,", "{} x"]) expect(() => canonicalText(text)).toThrow();
   });
 
   test("tells numbers apart that a script can tell apart", () => {

@@ -9,8 +9,7 @@
 import { parse, TomlError } from "smol-toml";
 import type { Diagnostic, Position } from "../diagnostic.ts";
 import { describeDiagnostic } from "../diagnostic.ts";
-import { Report } from "../stella/report.ts";
-import { createLocator } from "../stella/positions.ts";
+import { createLocator, findPositions } from "../stella/positions.ts";
 import type { McpFile } from "./files.ts";
 import { type EntryFormat, JSON_FORMAT, kindOf, readServerEntry, type Say, type ServerEntry, TOML_FORMAT } from "./server-entry.ts";
 
@@ -79,9 +78,10 @@ function parseToml(file: McpFile, text: string): ParsedMcpFile {
       fault("toml_syntax", `Not valid TOML: ${reason}`, error instanceof TomlError ? { line: error.line, column: error.column } : null),
     );
   }
-  const report = new Report(text);
-  const read = readServers(file, table, "servers", TOML_FORMAT, report.add.bind(report));
-  return { file, ...read, diagnostics: report.diagnostics };
+  const positions = findPositions(text);
+  const diagnostics: Diagnostic[] = [];
+  const read = readServers(file, table, "servers", TOML_FORMAT, sayInto(diagnostics, (path) => positions.of(path)));
+  return { file, ...read, diagnostics };
 }
 
 function parseJson(file: McpFile, text: string, locateJson: LocateJson): ParsedMcpFile {
@@ -90,19 +90,23 @@ function parseJson(file: McpFile, text: string, locateJson: LocateJson): ParsedM
     return { file, servers: [], broken: [], diagnostics: [fault("json_syntax", located.message, located.position)] };
   }
   const diagnostics: Diagnostic[] = [];
-  const say: Say = (severity, code, path, message, remedy) =>
-    void diagnostics.push({
-      severity,
-      code,
-      message: message.toWellFormed(),
-      ...located.positionOf(path),
-      ...(remedy === undefined ? {} : { remedy }),
-    });
+  const say = sayInto(diagnostics, (path) => located.positionOf(path));
   if (typeof located.value !== "object" || located.value === null || Array.isArray(located.value)) {
     say("error", "wrong_type", [], `The file must hold one JSON object, not ${kindOf(located.value)}`);
     return { file, servers: [], broken: [], diagnostics };
   }
   return { file, ...readServers(file, located.value as Readonly<Record<string, unknown>>, "mcpServers", JSON_FORMAT, say), diagnostics };
+}
+
+function sayInto(diagnostics: Diagnostic[], positionOf: (path: readonly string[]) => Position | null): Say {
+  return (severity, code, path, message, remedy) =>
+    void diagnostics.push({
+      severity,
+      code,
+      message: message.toWellFormed(),
+      ...(positionOf(path) ?? {}),
+      ...(remedy === undefined ? {} : { remedy }),
+    });
 }
 
 function readServers(

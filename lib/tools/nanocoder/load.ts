@@ -96,15 +96,14 @@ function loadFile(file: ToolFile, { scope, family }: ToolFolder, parsed: ParsedD
   if (file.kind === "unreadable" || definition === null) {
     const faults = file.kind === "unreadable" ? [file.diagnostic] : diagnostics.filter(({ severity }) => severity === "error");
     return {
-      candidates: [{ kind: "broken", name, description, origin, family, reason: faults.map(describeDiagnostic).join("; ") }],
-      notices: [],
+      candidates: [{ kind: "broken", name, description, origin, family, reason: faults.map(describeDiagnostic).join("; "), told: true }],
+      notices: (file.kind === "unreadable" ? faults : diagnostics).map((said) => toNotice(file.path, said)),
     };
   }
   const tool = scriptTool(definition, { origin, digest: file.digest });
   const isInert = scope === "workspace" && trust.kind === "untrusted" && trust.allowsFile?.(file.path, file.digest) !== true;
   const inert = isInert ? { untrusted: trust.reason } : {};
-  const worthSaying = diagnostics.filter(({ severity }) => severity !== "info");
-  return { candidates: [{ kind: "tool", tool, family, ...inert }], notices: worthSaying.map((said) => toNotice(file.path, said)) };
+  return { candidates: [{ kind: "tool", tool, family, ...inert }], notices: diagnostics.map((said) => toNotice(file.path, said)) };
 }
 
 function duplicateOf(

@@ -17,6 +17,7 @@ export function readEnv(value: unknown, report: Report, topLevel: readonly strin
     return env;
   }
   for (const [name, entry] of Object.entries(value)) {
+    if (report.isFull) break;
     reportName(name, report, topLevel);
     const problem = valueProblem(name, entry);
     if (problem === null) env[name] = entry;
@@ -41,12 +42,15 @@ function reportName(name: string, report: Report, topLevel: readonly string[]): 
   }
 }
 
-function valueProblem(name: string, value: unknown): { code: string; message: string; remedy?: string } | null {
+function valueProblem(name: string, value: unknown): { code: string; message: string; remedy: string } | null {
   const shown = clip(name);
   if (typeof value !== "string") {
     return { code: "wrong_type", message: `[env] "${shown}" must be a string, not ${kindOf(value)}`, remedy: "Put the value in quotes." };
   }
-  if (value.includes("\0")) return { code: "env_nul", message: `[env] "${shown}" contains a NUL character, which no variable can hold` };
+  if (value.includes("\0")) {
+    const message = `[env] "${shown}" contains a NUL character, which no variable can hold`;
+    return { code: "env_nul", message, remedy: "Remove \\u0000." };
+  }
   const size = sizeOf(name, value);
   if (size <= MAX_VARIABLE_BYTES) return null;
   return {

@@ -15,6 +15,8 @@ export const MAX_VARIABLE_BYTES = 64 * 1024;
 export const MAX_EXPORTED_BYTES = 256 * 1024;
 /** What the kernel keeps per variable besides its text. */
 const VARIABLE_OVERHEAD = 9;
+/** Above this nothing is exported: an environment of so many names is of no use, and naming them takes its time. */
+const MAX_KEYS = 10_000;
 const MAX_LISTED = 64;
 const SHOWN_NAME = 128;
 
@@ -26,6 +28,12 @@ export interface Exports {
 /** `text` is the call's input as JSON; names in `taken` belong to the manifest's `[env]` and are never replaced. */
 export function exportInputs(text: string, taken: ReadonlySet<string> = new Set()): Exports {
   const members = new Map(Object.entries(parseKeepingNumbers(text) as Record<string, unknown>));
+  if (members.size > MAX_KEYS) {
+    return {
+      made: {},
+      withheld: [{ name: `${EXPORT_PREFIX}*`, reason: `the input has ${members.size} keys, and ${MAX_KEYS} may be exported` }],
+    };
+  }
   const made: Record<string, string> = {};
   const withheld: WithheldExport[] = [];
   let left = MAX_EXPORTED_BYTES;

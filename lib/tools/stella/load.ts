@@ -1,8 +1,8 @@
 /** From folders of Stella manifests to candidates of a toolbox, or to a report for `orrery tools --validate`. */
-import { describeDiagnostic, type Diagnostic, hasErrors } from "../diagnostic.ts";
-import { readToolFiles, type ToolFile } from "../tool-files.ts";
+import { describeDiagnostic, type Diagnostic, hasErrors, type RemediedDiagnostic } from "../diagnostic.ts";
+import { findIgnoredFiles, type IgnoredFile, readToolFiles, type ToolFile } from "../tool-files.ts";
 import type { Candidate, Family, Notice } from "../toolbox.ts";
-import { type ParsedManifest, parseManifest } from "./manifest.ts";
+import { type Manifest, type ParsedManifest, parseManifest } from "./manifest.ts";
 import { findPositions } from "./positions.ts";
 import { findProgram, type Machine, type ProgramAnswer, rememberLooks, thisMachine } from "./program.ts";
 import { scriptTool } from "./script-tool.ts";
@@ -21,6 +21,8 @@ export interface LoadContext {
   readonly env: Readonly<Record<string, string>>;
   readonly trust: LoadTrust;
   readonly machine?: Machine;
+  /** The first word of a command that names a program in the workspace, whether or not it is there yet. */
+  readonly workspaceProgram?: (command: readonly string[], path: string) => string | null;
 }
 
 /** Whether what lies in the workspace may run; else why not, in words that name the command to trust it. */
@@ -35,7 +37,7 @@ export type LoadTrust =
 
 export interface LoadedTools {
   readonly candidates: readonly Candidate[];
-  /** Warnings of manifests that work. */
+  /** One for each thing that is said of a file, as `orrery tools --validate` would say it. */
   readonly notices: readonly Notice[];
 }
 
@@ -43,7 +45,8 @@ export interface LoadedTools {
 export async function loadManifests(folders: readonly ManifestFolder[], given: LoadContext): Promise<LoadedTools> {
   const context = { ...given, machine: rememberLooks(given.machine ?? thisMachine) };
   const loaded = await forEachFile(folders, (file, folder) => loadFile(file, folder, context));
-  return { candidates: loaded.flatMap(({ candidates }) => candidates), notices: loaded.flatMap(({ notices }) => notices) };
+  const ignored = (await ignoredIn(folders)).map(({ path, diagnostic }) => toNotice(path, diagnostic));
+  return { candidates: loaded.flatMap(({ candidates }) => candidates), notices: [...loaded.flatMap(({ notices }) => notices), ...ignored] };
 }
 
 /** What is said of one file. */
@@ -65,13 +68,27 @@ export async function validateManifests(
     return { file, folder, parsed, program: await inspectProgram(file, parsed, context) };
   });
   const owners = new Map<string, Owner>();
-  return read.map(({ file, folder, parsed, program }) => {
+  const checked = read.map(({ file, folder, parsed, program }): ValidatedFile => {
     if (file.kind === "unreadable" || parsed === null) {
       return { path: file.path, diagnostics: file.kind === "unreadable" ? [file.diagnostic] : [] };
     }
     const diagnostics = [...parsed.diagnostics, ...duplicateOf(parsed, file, folder, owners), ...(program?.diagnostics ?? [])];
     return { path: file.path, ...(parsed.name === null ? {} : { tool: parsed.name }), diagnostics };
   });
+  return [...checked, ...(await ignoredIn(folders)).map(({ path, diagnostic }) => ({ path, diagnostics: [diagnostic] }))];
+}
+
+/** What is read in a folder, by whoever reads it. */
+const EXTENSIONS: Readonly<Record<Family, readonly string[]>> = {
+  orrery: [".toml", ".md", ".ts", ".js", ".py"],
+  stella: [".toml"],
+  nanocoder: [".md"],
+  other: [".toml"],
+};
+
+async function ignoredIn(folders: readonly ManifestFolder[]): Promise<readonly IgnoredFile[]> {
+  const byPath = new Map(folders.map(({ path, family }) => [path, EXTENSIONS[family]]));
+  return (await Promise.all([...byPath].map(([path, extensions]) => findIgnoredFiles(path, extensions)))).flat();
 }
 
 const AT_ONCE = 16;
@@ -106,21 +123,29 @@ async function loadFile(file: ToolFile, folder: ManifestFolder, context: LoadCon
   const { family } = folder;
   if (file.kind === "unreadable") {
     const reason = describeDiagnostic(file.diagnostic);
-    return { candidates: [{ kind: "broken", name: null, description: null, origin, family, reason }], notices: [] };
+    return {
+      candidates: [{ kind: "broken", name: null, description: null, origin, family, reason, told: true }],
+      notices: [toNotice(file.path, file.diagnostic)],
+    };
   }
   const parsed = await parseManifest(file.text);
   if (parsed.manifest === null) {
     const reason = parsed.diagnostics.filter(({ severity }) => severity === "error").map(describeDiagnostic).join("; ");
     const { name, description } = parsed;
-    return { candidates: [{ kind: "broken", name, description, origin, family, reason }], notices: [] };
+    return {
+      candidates: [{ kind: "broken", name, description, origin, family, reason, told: true }],
+      notices: parsed.diagnostics.map((said) => toNotice(file.path, said)),
+    };
   }
   const program = await inspectProgram(file, parsed, context);
   const bareProgram = parsed.manifest.command[0].includes("/") ? null : program.path;
   const tool = scriptTool(parsed.manifest, { origin, digest: file.digest, bareProgram });
-  const untrusted = await untrustedReason(file, folder, program.location, context);
+  const untrusted = await untrustedReason(file, folder, parsed.manifest, program.location, context);
   return {
     candidates: [{ kind: "tool", tool, family, ...(untrusted === null ? {} : { untrusted }) }],
-    notices: [...parsed.diagnostics, ...program.diagnostics].flatMap((diagnostic) => toNotice(file.path, diagnostic)),
+    notices: [...parsed.diagnostics, ...program.diagnostics].filter(({ code }) => untrusted === null || code !== "shadows_builtin").map((
+      said,
+    ) => toNotice(file.path, said)),
   };
 }
 
@@ -128,12 +153,15 @@ async function loadFile(file: ToolFile, folder: ManifestFolder, context: LoadCon
 async function untrustedReason(
   file: TextFile,
   folder: ManifestFolder,
+  { command, env }: Manifest,
   program: string | null,
   context: LoadContext,
 ): Promise<string | null> {
   const { trust, workspace, machine = thisMachine } = context;
   if (trust.kind === "trusted") return null;
   if (folder.scope === "workspace") return trust.allowsFile?.(file.path, file.digest) === true ? null : trust.reason;
+  const word = context.workspaceProgram?.(command, env["PATH"] ?? context.env["PATH"] ?? "") ?? null;
+  if (word !== null) return `its program "${word}" lies in the workspace, and ${trust.reason}`;
   const real = program === null ? "" : await machine.real(program);
   return real.startsWith(`${workspace}/`) ? `its program lies in the workspace, and ${trust.reason}` : null;
 }
@@ -158,7 +186,7 @@ function duplicateOf(
   file: TextFile,
   folder: ManifestFolder,
   owners: Map<string, Owner>,
-): readonly Diagnostic[] {
+): readonly RemediedDiagnostic[] {
   const { manifest } = parsed;
   if (manifest === null || hasErrors(parsed.diagnostics)) return [];
   const owner = owners.get(manifest.name);
@@ -180,7 +208,6 @@ function duplicateOf(
   }];
 }
 
-function toNotice(path: string, diagnostic: Diagnostic): readonly Notice[] {
-  if (diagnostic.severity === "info") return [];
-  return [{ level: diagnostic.severity, code: diagnostic.code, text: `${path}: ${describeDiagnostic(diagnostic)}` }];
+function toNotice(path: string, diagnostic: Diagnostic): Notice {
+  return { level: diagnostic.severity, code: diagnostic.code, text: `${path}: ${describeDiagnostic(diagnostic)}` };
 }

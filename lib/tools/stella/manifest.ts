@@ -3,11 +3,12 @@
  * What depends on the machine (is the program there?) is in `program.ts`.
  */
 import { parse, TomlError, type TomlTable } from "smol-toml";
-import { type Diagnostic, hasErrors, type Position } from "../diagnostic.ts";
+import { hasErrors, type Position, type RemediedDiagnostic } from "../diagnostic.ts";
 import { nearest } from "../nearest.ts";
 import type { Schema } from "../schema.ts";
 import type { Approval } from "../tool.ts";
 import { readEnv } from "./env-table.ts";
+import { reportMisplaced } from "./misplaced.ts";
 import { readName } from "./name.ts";
 import { createLocator } from "./positions.ts";
 import { clip, kindOf, Report } from "./report.ts";
@@ -32,7 +33,7 @@ export interface ParsedManifest {
   readonly description: string | null;
   /** Null if and only if some diagnostic is an error. */
   readonly manifest: Manifest | null;
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly RemediedDiagnostic[];
 }
 
 export const DEFAULT_TIMEOUT_MS = 30_000;
@@ -40,6 +41,9 @@ export const MAX_TIMEOUT_MS = 600_000;
 /** One argument is one string for the kernel, which takes 128 KiB. */
 const MAX_ARGUMENT_BYTES = 131_071;
 const MAX_DEPTH = 100;
+/** Levels that dotted keys and headers may reach, and the length of one key: no manifest needs nearly as much. */
+const MAX_KEY_DEPTH = 256;
+const MAX_KEY_LENGTH = 1024;
 
 /** Top-level keys that mean something here. */
 export const KNOWN_KEYS: readonly string[] = [
@@ -64,18 +68,60 @@ export async function parseManifest(text: string): Promise<ParsedManifest> {
   for (const position of report.impossibleDates) {
     report.addAt(position, "error", "toml_syntax", "This date is not in the calendar", "Write it as a string, or as a date that exists.");
   }
-  const manifest = await readFields(parsed.table, report);
+  const excess = findExcess(parsed.table);
+  if (excess !== null) report.add("error", excess.code, excess.path, excess.message, excess.remedy);
+  const manifest = excess === null ? await readFields(parsed.table, report) : null;
   const name = parsed.table["name"];
   const description = parsed.table["description"];
   return {
     name: typeof name === "string" ? name : null,
     description: typeof description === "string" ? description : null,
     manifest: hasErrors(report.diagnostics) ? null : manifest,
-    diagnostics: report.diagnostics,
+    diagnostics: report.finish(),
   };
 }
 
-type Toml = { readonly table: TomlTable } | { readonly diagnostic: Diagnostic };
+interface Excess {
+  readonly code: string;
+  readonly path: readonly string[];
+  readonly message: string;
+  readonly remedy: string;
+}
+
+interface Branch {
+  readonly value: object;
+  readonly key: string;
+  readonly parent: Branch | null;
+  readonly depth: number;
+}
+
+/** A key that is too long or too deep: what is done with every key costs its length, and with every level the levels above. */
+function findExcess(table: TomlTable): Excess | null {
+  const open: Branch[] = [{ value: table, key: "", parent: null, depth: 0 }];
+  for (let branch = open.pop(); branch !== undefined; branch = open.pop()) {
+    for (const [key, value] of Object.entries(branch.value)) {
+      if (key.length > MAX_KEY_LENGTH) {
+        const message = `The key "${clip(key)}" has ${key.length} characters, and a key may have ${MAX_KEY_LENGTH}`;
+        return { code: "key_too_long", path: [...pathOf(branch), key], message, remedy: "Give it a shorter name." };
+      }
+      if (typeof value !== "object" || value === null || value instanceof Date) continue;
+      if (branch.depth === MAX_KEY_DEPTH) {
+        const message = `The tables are nested deeper than ${MAX_KEY_DEPTH} levels`;
+        return { code: "too_deep", path: pathOf(branch), message, remedy: "Use fewer levels." };
+      }
+      open.push({ value, key, parent: branch, depth: branch.depth + 1 });
+    }
+  }
+  return null;
+}
+
+function pathOf(branch: Branch): readonly string[] {
+  const path: string[] = [];
+  for (let at: Branch | null = branch; at !== null && at.parent !== null; at = at.parent) path.push(at.key);
+  return path.reverse();
+}
+
+type Toml = { readonly table: TomlTable } | { readonly diagnostic: RemediedDiagnostic };
 
 function parseToml(text: string): Toml {
   const mark = text.indexOf("\uFEFF", 1);
@@ -95,9 +141,13 @@ function parseToml(text: string): Toml {
   }
 }
 
-function syntaxError(message: string, position?: Position, remedy?: string): { readonly diagnostic: Diagnostic } {
+function syntaxError(
+  message: string,
+  position?: Position,
+  remedy = "Correct it there; everything else is checked once it is TOML.",
+): { readonly diagnostic: RemediedDiagnostic } {
   return {
-    diagnostic: { severity: "error", code: "toml_syntax", message, ...(position ?? {}), ...(remedy === undefined ? {} : { remedy }) },
+    diagnostic: { severity: "error", code: "toml_syntax", message: clip(message, 400).toWellFormed(), ...(position ?? {}), remedy },
   };
 }
 
@@ -109,8 +159,9 @@ async function readFields(table: TomlTable, report: Report): Promise<Manifest> {
   const command = readCommand(table["command"], report);
   const timeout_ms = readTimeout(table["timeout_ms"], report);
   const env = readEnv(table["env"], report, KNOWN_KEYS);
-  const input = await readSchema(table, "input_schema", report, KNOWN_KEYS);
-  const output = table["output_schema"] === undefined ? null : await readSchema(table, "output_schema", report, KNOWN_KEYS);
+  reportMisplaced(table, report, KNOWN_KEYS);
+  const input = await readSchema(table, "input_schema", report);
+  const output = table["output_schema"] === undefined ? null : await readSchema(table, "output_schema", report);
   const read_only = readFlag(table, "read_only", report);
   const speculation_safe = readFlag(table, "speculation_safe", report);
   if (speculation_safe && !read_only) {
@@ -124,8 +175,9 @@ async function readFields(table: TomlTable, report: Report): Promise<Manifest> {
 function reportUnknownKeys(table: TomlTable, report: Report): void {
   for (const key of Object.keys(table)) {
     if (KNOWN_KEYS.includes(key)) continue;
+    if (report.isFull) return;
     if (IGNORED_KEYS.includes(key)) {
-      report.add("info", "ignored_key", [key], `"${key}" has no effect here`);
+      report.add("info", "ignored_key", [key], `"${key}" has no effect here`, "Remove it if the file is for Orrery alone.");
       continue;
     }
     const near = nearest(key, KNOWN_KEYS);
@@ -144,7 +196,7 @@ function readDescription(value: unknown, report: Report): string {
       "Say in one sentence what the tool does and when to use it.",
     );
   } else if (typeof value !== "string") {
-    report.add("error", "wrong_type", ["description"], `"description" must be a string, not ${kindOf(value)}`);
+    report.add("error", "wrong_type", ["description"], `"description" must be a string, not ${kindOf(value)}`, "Put it in quotes.");
   } else if (value.trim() === "") {
     report.add("error", "blank_description", ["description"], `"description" is blank`, "Say in one sentence what the tool does.");
   } else return value;
@@ -159,6 +211,7 @@ function readCommand(value: unknown, report: Report): readonly [string, ...strin
   else if (value.length === 0) wrong("empty_command", `"command" is an empty array`);
   else {
     for (const [index, part] of value.entries()) {
+      if (report.isFull) break;
       if (typeof part !== "string") wrong("wrong_type", `Element ${index} of "command" must be a string, not ${kindOf(part)}`);
       else if (part.includes("\0")) {
         wrong("command_nul", `Element ${index} of "command" contains a NUL character, which no argument can hold`);
@@ -177,7 +230,13 @@ function readTimeout(value: unknown, report: Report): number {
   const path = ["timeout_ms"];
   if (value === undefined || value === 0n) {
     const message = value === undefined ? `"timeout_ms" is not given` : `"timeout_ms" is 0`;
-    report.add("info", "default_timeout", path, `${message}; the default of ${DEFAULT_TIMEOUT_MS} ms applies`);
+    report.add(
+      "info",
+      "default_timeout",
+      path,
+      `${message}; the default of ${DEFAULT_TIMEOUT_MS} ms applies`,
+      `Write timeout_ms = ${DEFAULT_TIMEOUT_MS}, or what it needs.`,
+    );
     return DEFAULT_TIMEOUT_MS;
   }
   if (typeof value !== "bigint") {
@@ -192,7 +251,8 @@ function readTimeout(value: unknown, report: Report): number {
   } else if (value < 0n) {
     report.add("error", "negative_timeout", path, `"timeout_ms" is negative`, `Write a number from 1 to ${MAX_TIMEOUT_MS}.`);
   } else if (value > BigInt(MAX_TIMEOUT_MS)) {
-    report.add("warning", "timeout_clamped", path, `"timeout_ms" is over the limit; ${MAX_TIMEOUT_MS} ms (10 minutes) apply`);
+    const message = `"timeout_ms" is over the limit; ${MAX_TIMEOUT_MS} ms (10 minutes) apply`;
+    report.add("warning", "timeout_clamped", path, message, `Write a number from 1 to ${MAX_TIMEOUT_MS}.`);
     return MAX_TIMEOUT_MS;
   } else return Number(value);
   return DEFAULT_TIMEOUT_MS;
@@ -209,6 +269,7 @@ function readApproval(value: unknown, report: Report): Approval {
   if (value === undefined) return "never";
   if (value === "never" || value === "always" || value === "destructive") return value;
   const found = typeof value === "string" ? `"${clip(value)}"` : kindOf(value);
-  report.add("error", "invalid_approval", ["approval"], `"approval" must be "never", "always" or "destructive", not ${found}`);
+  const message = `"approval" must be "never", "always" or "destructive", not ${found}`;
+  report.add("error", "invalid_approval", ["approval"], message, 'Write approval = "always" to be asked every time, or leave it out.');
   return "always";
 }

@@ -10,7 +10,7 @@ export function readName(value: unknown, report: Report): string {
     return "";
   }
   if (typeof value !== "string") {
-    report.add("error", "wrong_type", ["name"], `"name" must be a string, not ${kindOf(value)}`);
+    report.add("error", "wrong_type", ["name"], `"name" must be a string, not ${kindOf(value)}`, 'Put it in quotes: name = "word_count".');
     return "";
   }
   const reason = reservedBecause(value.toLowerCase());
@@ -25,7 +25,8 @@ export function readName(value: unknown, report: Report): string {
   }
   const row = CATALOG.find(({ name, reserved }) => name === value && !reserved);
   if (row !== undefined) {
-    report.add("warning", "shadows_builtin", ["name"], `"${value}" is also a built-in, which this tool takes the place of`);
+    const message = `"${value}" is also a built-in, which this tool takes the place of`;
+    report.add("warning", "shadows_builtin", ["name"], message, "Choose another name to keep both.");
   }
   return value;
 }

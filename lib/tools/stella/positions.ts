@@ -18,11 +18,14 @@ export function findPositions(text: string): Positions {
   return {
     impossibleDates: scanner.impossibleDates.map(locate),
     of: (path) => {
-      for (let length = path.length; length > 0; length--) {
-        const offset = scanner.keys.get(keyOf(path.slice(0, length)));
-        if (offset !== undefined) return locate(offset);
+      let key: Key | undefined = scanner.root;
+      let offset: number | null = null;
+      for (const part of path) {
+        key = key.children?.get(part);
+        if (key === undefined) break;
+        offset = key.offset ?? offset;
       }
-      return null;
+      return offset === null ? null : locate(offset);
     },
   };
 }
@@ -38,12 +41,22 @@ export function createLocator(text: string): (offset: number) => Position {
   };
 }
 
-function keyOf(path: readonly string[]): string {
-  return JSON.stringify(path);
+/** One part of a path; what stands below it is found from here, so that a long path costs no more than its parts. */
+interface Key {
+  /** Null for an element of an array, which has no key of its own. */
+  offset: number | null;
+  children: Map<string, Key> | null;
+}
+
+function child(parent: Key, part: string): Key {
+  parent.children ??= new Map();
+  const known = parent.children.get(part) ?? { offset: null, children: null };
+  parent.children.set(part, known);
+  return known;
 }
 
 class Scanner {
-  readonly keys = new Map<string, number>();
+  readonly root: Key = { offset: null, children: null };
   readonly impossibleDates: number[] = [];
   readonly #text: string;
   #at = 0;
@@ -53,13 +66,13 @@ class Scanner {
   }
 
   scan(): void {
-    let table: readonly string[] = [];
+    let table = this.root;
     this.#match(/\uFEFF/y);
     while (this.#at < this.#text.length) {
       const before = this.#at;
       this.#skipBlank();
       if (this.#match(/\[\[?/y) !== null) {
-        table = this.#key([]);
+        table = this.#key(this.root);
         this.#match(/[ \t]*\]\]?/y);
       } else if (this.#at < this.#text.length) {
         this.#assignment(table);
@@ -69,25 +82,24 @@ class Scanner {
     }
   }
 
-  #assignment(table: readonly string[]): void {
-    const path = this.#key(table);
+  #assignment(table: Key): void {
+    const key = this.#key(table);
     this.#match(/[ \t]*=[ \t]*/y);
-    this.#value(path);
+    this.#value(key);
   }
 
   /** A dotted key; each of its parts is noted where it stands first. */
-  #key(table: readonly string[]): readonly string[] {
-    let path = table;
+  #key(table: Key): Key {
+    let key = table;
     do {
       this.#match(/[ \t]+/y);
       const start = this.#at;
       const part = this.#keyPart();
-      if (part === null) return path;
-      path = [...path, part];
-      const key = keyOf(path);
-      if (!this.keys.has(key)) this.keys.set(key, start);
+      if (part === null) return key;
+      key = child(key, part);
+      key.offset ??= start;
     } while (this.#match(/[ \t]*\.[ \t]*/y) !== null);
-    return path;
+    return key;
   }
 
   #keyPart(): string | null {
@@ -98,11 +110,11 @@ class Scanner {
     return this.#match(/[^\s.=\[\]{}"'#,]+/y);
   }
 
-  #value(path: readonly string[]): void {
+  #value(key: Key): void {
     const opener = this.#text.charAt(this.#at);
     if (opener === '"' || opener === "'") return this.#string();
-    if (opener === "[") return this.#list(path);
-    if (opener === "{") return this.#inlineTable(path);
+    if (opener === "[") return this.#list(key);
+    if (opener === "{") return this.#inlineTable(key);
     const start = this.#at;
     const bare = this.#match(/[^\n,\]}#]+/y);
     if (bare !== null && isImpossibleDate(bare)) this.impossibleDates.push(start);
@@ -113,26 +125,26 @@ class Scanner {
     if (multiline === null && this.#match(/"(?:[^"\\\n]|\\.)*"|'[^'\n]*'/y) === null) this.#at++;
   }
 
-  #list(path: readonly string[]): void {
+  #list(key: Key): void {
     this.#at++;
     for (let index = 0; this.#at < this.#text.length; index++) {
       this.#skipBlank();
       if (this.#match(/\]/y) !== null) return;
       const before = this.#at;
-      this.#value([...path, String(index)]);
+      this.#value(child(key, String(index)));
       this.#skipBlank();
       this.#match(/,/y);
       if (this.#at === before) return;
     }
   }
 
-  #inlineTable(path: readonly string[]): void {
+  #inlineTable(key: Key): void {
     this.#at++;
     while (this.#at < this.#text.length) {
       this.#skipBlank();
       if (this.#match(/\}/y) !== null) return;
       const before = this.#at;
-      this.#assignment(path);
+      this.#assignment(key);
       this.#skipBlank();
       this.#match(/,/y);
       if (this.#at === before) return;

@@ -5,7 +5,7 @@
 import { constants } from "node:fs";
 import { access, open, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
-import type { Diagnostic } from "../diagnostic.ts";
+import type { RemediedDiagnostic } from "../diagnostic.ts";
 
 /** What this file needs to know of the machine. */
 export interface Machine {
@@ -76,15 +76,15 @@ export interface ProgramAnswer {
   readonly path: string | null;
   /** Where it was found; null if it is not there. */
   readonly location: string | null;
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly RemediedDiagnostic[];
 }
 
 /** Finds the program as a start would, and says what would go wrong. */
 export async function findProgram(question: ProgramQuestion, machine: Machine = thisMachine): Promise<ProgramAnswer> {
   const { program, workspace } = question;
-  const diagnostics: Diagnostic[] = [];
-  const say = (severity: "warning" | "info", code: string, message: string, remedy?: string) =>
-    diagnostics.push({ severity, code, message, ...(remedy === undefined ? {} : { remedy }) });
+  const diagnostics: RemediedDiagnostic[] = [];
+  const say = (severity: "warning" | "info", code: string, message: string, remedy: string) =>
+    diagnostics.push({ severity, code, message, remedy });
   if (program.includes("/")) {
     const path = resolve(workspace, program);
     const location = await inspect(path, program, question, machine, say);
@@ -98,31 +98,39 @@ export async function findProgram(question: ProgramQuestion, machine: Machine = 
   const inRoot = join(workspace, program);
   const found = await machine.look(inRoot);
   if (found?.kind !== "file") {
-    say("warning", "program_not_on_path", `"${program}" is not on the PATH that the tool will have`, "Install it, or give its path.");
+    say("warning", "program_not_on_path", `"${clip(program)}" is not on the PATH that the tool will have`, "Install it, or give its path.");
   } else if (!question.trusted || !found.executable) {
     say(
       "warning",
       "program_not_on_path",
-      `"${program}" is not on the PATH that the tool will have, but in the workspace`,
-      `Write "./${program}".`,
+      `"${clip(program)}" is not on the PATH that the tool will have, but in the workspace`,
+      `Write "./${clip(program)}".`,
     );
   } else {
-    say("info", "bare_name_in_root", `"${program}" is not on the PATH; the file in the workspace root is run`, `Write "./${program}".`);
+    say(
+      "info",
+      "bare_name_in_root",
+      `"${clip(program)}" is not on the PATH; the file in the workspace root is run`,
+      `Write "./${clip(program)}".`,
+    );
     await inspectShebang(inRoot, question, machine, say);
     return { path: inRoot, location: inRoot, diagnostics };
   }
   return { path: null, location: null, diagnostics };
 }
 
-type Say = (severity: "warning" | "info", code: string, message: string, remedy?: string) => void;
+type Say = (severity: "warning" | "info", code: string, message: string, remedy: string) => void;
 
 async function inspect(path: string, program: string, question: ProgramQuestion, machine: Machine, say: Say): Promise<string | null> {
   const found = await machine.look(path);
-  if (found === null) say("warning", "program_missing", `The program "${program}" does not exist (looked for ${path})`);
-  else if (found.kind !== "file") {
-    say("warning", "program_not_file", `The program "${program}" is ${found.kind === "directory" ? "a folder" : "not a file"}`);
+  if (found === null) {
+    const message = `The program "${clip(program)}" does not exist (looked for ${clip(path)})`;
+    say("warning", "program_missing", message, "Write the file, or give its path from the workspace's root.");
+  } else if (found.kind !== "file") {
+    const message = `The program "${clip(program)}" is ${found.kind === "directory" ? "a folder" : "not a file"}`;
+    say("warning", "program_not_file", message, "Name an executable file.");
   } else if (!found.executable) {
-    say("warning", "program_not_executable", `The program "${program}" is not executable`, `Run: chmod +x ${program}`);
+    say("warning", "program_not_executable", `The program "${clip(program)}" is not executable`, `Run: chmod +x ${clip(program)}`);
   } else await inspectShebang(path, question, machine, say);
   return found === null ? null : path;
 }
@@ -135,18 +143,41 @@ async function inspectShebang(path: string, question: ProgramQuestion, machine: 
     say(
       "warning",
       "shebang_crlf",
-      `The first line of ${path} ends with CR LF, so its interpreter will not be found`,
+      `The first line of ${clip(path)} ends with CR LF, so its interpreter will not be found`,
       "Save the script with LF line ends.",
     );
     return;
   }
-  const [interpreter = "", argument = ""] = line.trim().split(/[ \t]+/);
+  const [interpreter = "", ...rest] = line.trim().split(/[ \t]+/);
   const direct = interpreter === "" || await machine.look(isAbsolute(interpreter) ? interpreter : resolve(question.workspace, interpreter));
-  if (direct === null) return say("warning", "interpreter_missing", `The interpreter ${interpreter} of ${path} does not exist`);
-  const byName = /(?:^|\/)env$/.test(interpreter) && argument !== "" && !argument.startsWith("-") && !argument.includes("=");
-  if (byName && await searchPath(argument, question, machine) === null) {
-    say("warning", "interpreter_missing", `The interpreter "${argument}" of ${path} is not on the PATH that the tool will have`);
+  const remedy = "Install it, or name one that is there in the script's first line.";
+  if (direct === null) {
+    return say("warning", "interpreter_missing", `The interpreter ${clip(interpreter)} of ${clip(path)} does not exist`, remedy);
   }
+  const named = /(?:^|\/)env$/.test(interpreter) ? namedForEnv(rest.join(" "), question.path) : null;
+  if (named === null) return;
+  const isThere = named.name.includes("/")
+    ? (await machine.look(resolve(question.workspace, named.name)))?.executable === true
+    : await searchPath(named.name, { ...question, path: named.path }, machine) !== null;
+  if (isThere) return;
+  const message = `The interpreter "${clip(named.name)}" of ${clip(path)} is not on the PATH that the tool will have`;
+  say("warning", "interpreter_missing", message, remedy);
+}
+
+/** What `env` will start: the kernel gives it all the rest as one word, which only `-S` takes apart. */
+function namedForEnv(rest: string, path: string | undefined): { readonly name: string; readonly path: string | undefined } | null {
+  const split = /^(?:-[iv0]*S|--split-string[= ])\s*(.*)$/.exec(rest);
+  const words = split?.[1] === undefined ? [rest] : split[1].split(/\s+/);
+  let found = path;
+  for (let index = 0; index < words.length; index++) {
+    const word = (words[index] ?? "").replaceAll(/["']/g, "");
+    const setting = /^(\w+)=(.*)$/.exec(word);
+    if (setting?.[1] === "PATH") found = setting[2];
+    if (setting !== null || word === "") continue;
+    if (/^(?:-[uC]|--unset|--chdir)$/.test(word)) index++;
+    else if (!word.startsWith("-")) return { name: word, path: found };
+  }
+  return null;
 }
 
 /** An empty entry of PATH is the current folder, which is the workspace. */
@@ -158,6 +189,10 @@ async function searchPath(name: string, question: ProgramQuestion, machine: Mach
     if ((await machine.look(path))?.executable === true) return path;
   }
   return null;
+}
+
+function clip(text: string): string {
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }
 
 async function mayExecute(path: string): Promise<boolean> {

@@ -1,11 +1,19 @@
-import type { Diagnostic, Position } from "../diagnostic.ts";
+import { hasErrors, type Position, type RemediedDiagnostic } from "../diagnostic.ts";
 import { findPositions, type Positions } from "./positions.ts";
+
+type Severity = RemediedDiagnostic["severity"];
+
+/** A file with more faults than anybody reads is not worth the time. */
+const MOST = 200;
+const MAX_MESSAGE = 1000;
 
 /** Collects diagnostics with the position of the key they are about. */
 export class Report {
-  readonly diagnostics: Diagnostic[] = [];
+  readonly diagnostics: RemediedDiagnostic[] = [];
   readonly #text: string;
   #positions: Positions | null = null;
+  #left = MOST;
+  #dropped = 0;
 
   constructor(text: string) {
     this.#text = text;
@@ -15,17 +23,41 @@ export class Report {
     return /-02-(?:29|3\d)/.test(this.#text) ? this.#located().impossibleDates : [];
   }
 
-  add(severity: Diagnostic["severity"], code: string, path: readonly string[], message: string, remedy?: string): void {
-    this.addAt(this.#located().of(path), severity, code, message, remedy);
+  /** Whether one more warning would be kept. */
+  get isFull(): boolean {
+    return this.#left <= 0;
   }
 
-  addAt(position: Position | null, severity: Diagnostic["severity"], code: string, message: string, remedy?: string): void {
+  add(severity: Severity, code: string, path: readonly string[], message: string, remedy: string): void {
+    if (!this.#isKept(severity)) this.#dropped++;
+    else this.#keep(this.#located().of(path), severity, code, message, remedy);
+  }
+
+  addAt(position: Position | null, severity: Severity, code: string, message: string, remedy: string): void {
+    if (!this.#isKept(severity)) this.#dropped++;
+    else this.#keep(position, severity, code, message, remedy);
+  }
+
+  /** Everything, and a word on what is not here. */
+  finish(): readonly RemediedDiagnostic[] {
+    if (!this.isFull) return this.diagnostics;
+    const message = this.#dropped === 0 ? `Only the first ${MOST} are told` : `There are at least ${this.#dropped} more`;
+    return [...this.diagnostics, { severity: "info", code: "more_diagnostics", message, remedy: "Repair these, and check again." }];
+  }
+
+  /** Whatever was left out, the first error never is. */
+  #isKept(severity: Severity): boolean {
+    return this.#left > 0 || (severity === "error" && !hasErrors(this.diagnostics));
+  }
+
+  #keep(position: Position | null, severity: Severity, code: string, message: string, remedy: string): void {
+    this.#left--;
     this.diagnostics.push({
       severity,
       code,
-      message: message.toWellFormed(),
+      message: (message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message).toWellFormed(),
       ...(position ?? {}),
-      ...(remedy === undefined ? {} : { remedy: remedy.toWellFormed() }),
+      remedy: remedy.toWellFormed(),
     });
   }
 
@@ -45,6 +77,6 @@ export function kindOf(value: unknown): string {
   return typeof value === "boolean" ? "a boolean" : "a string";
 }
 
-export function clip(text: string): string {
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+export function clip(text: string, most = 80): string {
+  return text.length > most ? `${text.slice(0, most)}…` : text;
 }

@@ -4,18 +4,24 @@ import { nameExports } from "./exports.ts";
 import { clip, kindOf, type Report } from "./report.ts";
 
 const MAX_DEPTH = 70;
+const SHOWN_POINTER = 200;
 
 /** The schema under `input_schema` or `output_schema`; faults go to the report. Absent or wrong: one that fits all objects. */
 export async function readSchema(
   table: TomlTable,
   key: "input_schema" | "output_schema",
   report: Report,
-  topLevel: readonly string[],
 ): Promise<Schema> {
   const anything = compileOwnSchema({ type: "object", properties: {} });
   const source = table[key];
   if (source === undefined) {
-    report.add("info", "no_input_schema", [], `There is no [${key}]; the tool takes any object`);
+    report.add(
+      "info",
+      "no_input_schema",
+      [],
+      `There is no [${key}]; the tool takes any object`,
+      'Describe the input: [input_schema] with type = "object".',
+    );
     return anything;
   }
   if (typeof source !== "object" || Array.isArray(source) || source instanceof Date) {
@@ -28,33 +34,32 @@ export async function readSchema(
     );
     return anything;
   }
-  reportMisplaced(source as TomlTable, key, report, topLevel);
   const { schema, problems } = await compileSchema(toJson(source, [key], report), key === "input_schema" ? "input" : "output");
   for (const { severity, code, pointer, message, remedy } of problems) {
-    report.add(severity, code, [key, ...tokensOf(pointer)], `${message} (${key}${pointer})`, remedy);
+    report.add(
+      severity,
+      code,
+      [key, ...tokensOf(pointer)],
+      `${message} (${key}${pointer.length > SHOWN_POINTER ? `${pointer.slice(0, SHOWN_POINTER)}…` : pointer})`,
+      remedy,
+    );
   }
   if (schema !== undefined && key === "input_schema") reportCollisions(schema, report);
   return schema ?? anything;
 }
 
-/** Keys of the manifest that no schema has: below a table header they belong to that table. */
-function reportMisplaced(source: TomlTable, key: string, report: Report, topLevel: readonly string[]): void {
-  for (const name of topLevel) {
-    // A schema has a description of its own.
-    if (name === "description" || !Object.hasOwn(source, name)) continue;
-    const message = `"${name}" stands under [${key}], where it means nothing`;
-    report.add("warning", "misplaced_key", [key, name], message, "Move it above the first [table].");
-  }
-}
-
 function reportCollisions(schema: Schema, report: Report): void {
   const properties = Object.keys((schema.declared["properties"] as object | undefined) ?? {});
+  if (properties.includes("")) {
+    const message = "A property has an empty name, so it gives no variable";
+    report.add("warning", "empty_property", ["input_schema", "properties", ""], message, "Give it a name.");
+  }
   for (const { name, key, rivals } of nameExports(properties)) {
     const last = rivals.at(-1);
-    if (last === undefined) continue;
-    const message = `The properties ${[key, ...rivals].map((property) => `"${clip(property)}"`).join(", ")} would all be exported as ${
-      clip(name)
-    }, so none of them is`;
+    if (last === undefined || report.isFull) continue;
+    const message = `The properties ${[key, ...rivals].slice(0, 8).map((property) => `"${clip(property)}"`).join(", ")}${
+      rivals.length > 7 ? " and others" : ""
+    } would all be exported as ${clip(name)}, so none of them is`;
     report.add(
       "warning",
       "export_collision",
@@ -68,12 +73,20 @@ function reportCollisions(schema: Schema, report: Report): void {
 /** TOML as JSON. What JSON does not have is reported. */
 function toJson(value: unknown, path: readonly string[], report: Report): unknown {
   if (path.length > MAX_DEPTH) {
-    report.add("error", "schema_too_large", path, `The schema is nested deeper than ${MAX_DEPTH} levels`);
+    report.add(
+      "error",
+      "schema_too_large",
+      path,
+      `The schema is nested deeper than ${MAX_DEPTH} levels`,
+      "Leave the inner parts open, and check them in the tool.",
+    );
     return null;
   }
   if (typeof value === "bigint") return toNumber(value, path, report);
-  if (typeof value === "number" && !Number.isFinite(value)) return refuse(`${value} cannot be written in JSON`, path, report);
-  if (value instanceof Date) return refuse("A date cannot be written in JSON; put it in quotes", path, report);
+  if (typeof value === "number" && !Number.isFinite(value)) {
+    return refuse(`${value} cannot be written in JSON`, "Leave the limit out.", path, report);
+  }
+  if (value instanceof Date) return refuse("A date cannot be written in JSON", "Put it in quotes.", path, report);
   if (Array.isArray(value)) return value.map((part, index) => toJson(part, [...path, String(index)], report));
   if (typeof value !== "object" || value === null) return value;
   const copy: Record<string, unknown> = Object.create(null);
@@ -83,11 +96,16 @@ function toJson(value: unknown, path: readonly string[], report: Report): unknow
 
 function toNumber(value: bigint, path: readonly string[], report: Report): unknown {
   if (value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(value);
-  return refuse(`${value} is beyond 2^53, where integers cannot be told apart`, path, report);
+  return refuse(
+    `${value} is beyond 2^53, where integers cannot be told apart`,
+    "Use a smaller number, or a string with a pattern.",
+    path,
+    report,
+  );
 }
 
-function refuse(message: string, path: readonly string[], report: Report): null {
-  report.add("error", "schema_value", path, message);
+function refuse(message: string, remedy: string, path: readonly string[], report: Report): null {
+  report.add("error", "schema_value", path, message, remedy);
   return null;
 }
 

@@ -53,7 +53,8 @@ function planScript(manifest: Manifest, bareProgram: string | null, input: JsonI
       timeout_ms: manifest.timeout_ms,
       cap_bytes: manifest.output === null ? RESULT_CAP_BYTES : JSON_CAP_BYTES,
     },
-    ...(resolved.includes("/") ? { program: resolved } : {}),
+    program: resolved,
+    exports_made: Object.keys(exports.made),
     ...(exports.withheld.length === 0 ? {} : { exports_withheld: exports.withheld }),
   };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { mkdir, symlink } from "node:fs/promises";
-import { relative } from "node:path";
+import { mkdir, readFile, symlink } from "node:fs/promises";
+import { join, relative } from "node:path";
 import { type LoadContext, loadManifests, type ManifestFolder, validateManifests } from "../../../lib/tools/stella/load.ts";
 import { createToolbox } from "../../../lib/tools/toolbox.ts";
 import { type Folder, makeFolder } from "../folder.ts";
@@ -191,6 +191,12 @@ describe("validation", () => {
     await root.write("ws/scripts/crlf.sh", "#!/bin/sh\r\n", 0o755);
     await root.write("ws/scripts/lost.sh", "#!/nowhere/python\n", 0o755);
     await root.write("ws/scripts/env.sh", "#!/usr/bin/env no-such-interpreter-here\n", 0o755);
+    await root.write("ws/scripts/split.sh", "#!/usr/bin/env -S no-such-interpreter -u\n", 0o755);
+    await root.write("ws/scripts/split2.sh", "#!/usr/bin/env -iS A=1 no-such-interpreter\n", 0o755);
+    await root.write("ws/scripts/setting.sh", "#!/usr/bin/env -S PATH=/nowhere sh\n", 0o755);
+    await root.write("ws/scripts/inside.sh", "#!/usr/bin/env scripts/no-such-runner\n", 0o755);
+    await root.write("ws/scripts/unset.sh", "#!/usr/bin/env -S -u HOME no-such-interpreter\n", 0o755);
+    await root.write("ws/scripts/found.sh", "#!/usr/bin/env -S -i A=1 sh -e\n", 0o755);
     await root.write("ws/rootrun", "#!/bin/sh\n", 0o755);
     const expected: Record<string, string> = {
       "scripts/missing.sh": "warning program_missing 3",
@@ -200,6 +206,12 @@ describe("validation", () => {
       "scripts/crlf.sh": "warning shebang_crlf 3",
       "scripts/lost.sh": "warning interpreter_missing 3",
       "scripts/env.sh": "warning interpreter_missing 3",
+      "scripts/split.sh": "warning interpreter_missing 3",
+      "scripts/split2.sh": "warning interpreter_missing 3",
+      "scripts/setting.sh": "warning interpreter_missing 3",
+      "scripts/inside.sh": "warning interpreter_missing 3",
+      "scripts/unset.sh": "warning interpreter_missing 3",
+      "scripts/found.sh": "",
       "no-such-program-here": "warning program_not_on_path 3",
       "rootrun": "info bare_name_in_root 3",
       "scripts/run.sh": "",
@@ -217,5 +229,57 @@ describe("validation", () => {
     await using root = await prepare();
     await root.write("ws/.stella/tools/x.toml", `${manifest("xx", "run.sh")}\n[env]\nPATH = "${root.at("ws/scripts")}"\n`);
     expect((await validateManifests(folders(root), context(root))).flatMap(({ diagnostics }) => diagnostics)).toEqual([]);
+  });
+
+  test("always says what would be right, whatever it says", async () => {
+    await using root = await prepare();
+    const head = (name: string, command = '["sh"]') => `name = "${name}"\ndescription = "d"\ncommand = ${command}\n`;
+    const long = "x".repeat(2000);
+    await root.write("ws/scripts/plain.sh", "#!/bin/sh\n", 0o644);
+    await root.write("ws/scripts/crlf.sh", "#!/bin/sh\r\n", 0o755);
+    await root.write("ws/scripts/lost.sh", "#!/nowhere/python\n", 0o755);
+    await root.write("ws/rootrun", "#!/bin/sh\n", 0o755);
+    const texts: readonly string[] = [
+      "name = ",
+      "",
+      `name = 5\ndescription = 5\ncommand = 5\ntimeout_ms = 5.0\nenv = 5\ninput_schema = 5\noutput_schema = 5\nread_only = 5\napproval = "${long}"`,
+      `name = "${long}"\ndescription = " "\ncommand = []\ntimeout_ms = -1\nspeculation_safe = true\n${
+        long.slice(0, 900)
+      } = 1\nrisk = "low"`,
+      `${
+        head("bash", `["\\u0000", "${"a".repeat(140_000)}"]`)
+      }timeout_ms = 700000\n[env]\nA = "\\u0000"\n"A=B" = "x"\nSTELLA_INPUT_A = "x"`,
+      `${head("large_env")}[env]\nB = "${"b".repeat(140_000)}"`,
+      `${head("properties")}[input_schema.properties]\n"" = {}\nb-b = {}\nb_b = {}`,
+      `${
+        head("task_start")
+      }[input_schema]\ntype = "array"\n"$schema" = "https://example.com/${long}"\n[input_schema.properties]\n"" = {}\na = 5\nb-b = {}\nb_b = {}\nc = { pattern = "(" }\nd = { pattern = "(?<=x)" }\ne = { "$ref" = "#/${long}" }\nf = { minimum = "x" }\ng = { maximum = nan }\nh = { not = 5 }`,
+      `${head("deep")}[input_schema${".properties.a".repeat(40)}]\ntimeout_ms = 5`,
+      `${head("deeper")}[${"a.".repeat(300)}a]\nx = {}`,
+      `${head("key_long")}${long} = 5`,
+      `${head("many")}${Array.from({ length: 300 }, (_none, index) => `k${index} = 1`).join("\n")}`,
+      head("missing", `["scripts/${long}"]`),
+      ...["./scripts", "scripts/plain.sh", "scripts/crlf.sh", "scripts/lost.sh", "no-such-program", "rootrun"].map((program, index) =>
+        head(`machine_${index}`, `["${program}"]`)
+      ),
+      head("same"),
+      head("same"),
+    ];
+    for (const [index, text] of texts.entries()) await root.write(`ws/.stella/tools/${String(index).padStart(2, "0")}.toml`, text);
+    await root.write("home/.config/stella/tools/same.toml", head("same"));
+    await root.write("ws/.stella/tools/X.TOML", "");
+    await root.write("ws/.stella/tools/latin.toml", Uint8Array.from([0xe9]));
+    await mkdir(root.at("ws/.stella/tools/folder.toml"));
+    const said = (await validateManifests(folders(root), context(root))).flatMap(({ diagnostics }) => diagnostics);
+    for (const { code, message, remedy } of said) {
+      expect([code, typeof remedy, (remedy ?? "").length > 5, message.length < 700]).toEqual([code, "string", true, true]);
+    }
+    const documented =
+      (await readFile(join(import.meta.dirname, "../../../docs/tools.md"), "utf8")).split("## Diagnostics")[1]?.split("\n## ")[0] ?? "";
+    const codes = new Set([...documented.matchAll(/`([a-z]+_?[a-z_]*)`/g)].map(([, code]) => code ?? ""));
+    const walked = new Set(said.map(({ code }) => code));
+    expect([...walked].filter((code) => !codes.has(code))).toEqual([]);
+    const notCodes = ["risk", "idempotent", "foundry", "remedy", "notice"];
+    expect([...codes].filter((code) => !walked.has(code) && !notCodes.includes(code))).toEqual([]);
   });
 });

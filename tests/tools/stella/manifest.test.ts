@@ -304,6 +304,26 @@ describe("[input_schema]", () => {
     expect(await summaryOf(text)).toEqual(["info default_timeout", "warning misplaced_key 7:1"]);
   });
 
+  test("is warned of a manifest's key that slid under any later table, with its place, and of no other key", async () => {
+    const slid = (header: string, key = "timeout_ms = 5000") =>
+      summaryOf(`${MINIMAL}\n${header}\n${key}\n`).then((all) => all.filter((said) => said.includes("misplaced")));
+    const headers = [
+      "[input_schema.properties.path]",
+      "[input_schema.properties]",
+      '[input_schema."$defs".a.items]',
+      "[output_schema.properties.a]",
+      "[other]",
+    ];
+    for (const header of headers) expect([header, await slid(header)]).toEqual([header, ["warning misplaced_key 7:1"]]);
+    for (const key of ['command = ["x"]', "read_only = true", "speculation_safe = false"]) {
+      expect([key, await slid("[input_schema.properties.path]", key)]).toEqual([key, ["warning misplaced_key 7:1"]]);
+    }
+    const legal = ['name = { type = "string" }', 'timeout_ms = { type = "integer" }', "command = {}", "env = {}"];
+    for (const key of legal) expect([key, await slid("[input_schema.properties]", key)]).toEqual([key, []]);
+    expect(await slid("[input_schema.properties.a.default]")).toEqual([]);
+    expect(await slid("[input_schema.properties.a]", 'description = "fine"')).toEqual([]);
+  });
+
   test("is warned of properties that would be exported under one name", async () => {
     const text = `${MINIMAL}\n[input_schema.properties]\ndry-run = { type = "boolean" }\ndry_run = { type = "boolean" }\n`;
     expect(await summaryOf(text)).toEqual(["warning export_collision 8:1"]);
@@ -401,5 +421,121 @@ describe("parsing", () => {
     }
     const schema = `${MINIMAL}[input_schema${".properties.a".repeat(100)}]\n`;
     expect((await diagnosticsOf(schema)).map(({ code }) => code)).toContain("schema_too_large");
+  });
+
+  const HEAD = 'name = "ab"\ndescription = "d"\ncommand = ["x"]\ntimeout_ms = 5\n';
+  const lines = (count: number, line: (index: number) => string) => Array.from({ length: count }, (_none, index) => line(index)).join("\n");
+  const path = (parts: number) => Array.from({ length: parts }, () => "a").join(".");
+  const shapes: readonly (readonly [string, () => string, string])[] = [
+    ["a key of a hundred thousand parts", () => `input_schema.${path(100_000)} = 1\n`, "too_deep"],
+    ["a header of a hundred thousand parts", () => `[input_schema.${path(100_000)}]\n`, "too_deep"],
+    ["deep keys beside deep keys", () => `[input_schema]\n${lines(1000, (index) => `${path(90)}.k${index} = 1`)}`, "schema_too_large"],
+    [
+      "references that lead nowhere",
+      () => `[input_schema.properties]\n${lines(5000, (i) => `p${i} = { "$ref" = "#/$defs/n${i}" }`)}`,
+      "schema_ref",
+    ],
+    [
+      "references that lead on and on",
+      () => `input_schema."$ref" = "#/$defs/d0"\n${lines(4000, (i) => `[input_schema."$defs".d${i}]\n"$ref" = "#/$defs/d${i + 1}"`)}`,
+      "schema_ref",
+    ],
+    [
+      "patterns that repeat a thousand times",
+      () => `[input_schema.properties]\n${lines(150, (i) => `p${i} = { pattern = "${"ab{1000}".repeat(200)}${i}" }`)}`,
+      "schema_pattern_unsupported",
+    ],
+    [
+      "patterns whose repeats multiply",
+      () => `[input_schema.properties]\n${lines(150, (i) => `p${i} = { pattern = "(?:(?:a{9}){9}[bc]){0,40}${i}" }`)}`,
+      "schema_too_large",
+    ],
+    [
+      "thousands of small patterns",
+      () => `[input_schema.properties]\n${lines(8000, (i) => `p${i} = { pattern = "a${i}" }`)}`,
+      "schema_too_large",
+    ],
+    [
+      "a long key with thousands of children",
+      () => `[input_schema.properties."${"k".repeat(180_000)}"]\n${lines(7000, (i) => `c${i} = 1`)}`,
+      "key_too_long",
+    ],
+    [
+      "long keys within long keys with thousands of faults below",
+      () => `[input_schema${`.properties.${"k".repeat(1000)}`.repeat(30)}.properties]\n${lines(19_000, (i) => `c${i} = 5`)}`,
+      "no_error",
+    ],
+    ["thousands of unknown keys", () => lines(12_000, (i) => `timeout_m${i} = 1`), "no_error"],
+    ["thousands of wrong variables", () => `[env]\n${lines(12_000, (i) => `timeout_m${i} = 1`)}`, "wrong_type"],
+    [
+      "thousands of wrong types",
+      () => `[input_schema.properties]\n${lines(8000, (i) => `p${i} = { type = "strin${i}" }`)}`,
+      "schema_keyword",
+    ],
+    [
+      "thousands of names that collide",
+      () => `[input_schema.properties]\n${lines(9000, (i) => `"a${"-_.".charAt(i / 3000)}${i % 3000}" = {}`)}`,
+      "no_error",
+    ],
+  ];
+  for (const [name, text, code] of shapes) {
+    test(`takes no time for ${name}`, async () => {
+      const source = HEAD + text();
+      expect(source.length).toBeLessThan(262_144);
+      const start = performance.now();
+      const { manifest, diagnostics } = await parseManifest(source);
+      expect(performance.now() - start).toBeLessThan(1000);
+      expect(manifest === null).toBe(code !== "no_error");
+      if (code !== "no_error") expect(diagnostics.filter(({ severity }) => severity === "error").map((said) => said.code)).toContain(code);
+      expect(diagnostics.length).toBeLessThanOrEqual(202);
+      expect(Math.max(0, ...diagnostics.map(({ message }) => message.length))).toBeLessThan(1100);
+    });
+  }
+
+  test("bounds the largest patterns it takes when they are run, too", async () => {
+    const { manifest } = await parseManifest(`${HEAD}[input_schema.properties.a]\npattern = "^(?:[ab]?){900}a{900}$"\n`);
+    const start = performance.now();
+    manifest?.input.check({ a: "ab".repeat(100_000) });
+    expect(performance.now() - start).toBeLessThan(1500);
+    expect(manifest).not.toBeNull();
+  });
+
+  test("keeps the first error, however many warnings came before it, and says that there is more", async () => {
+    const { manifest, diagnostics } = await parseManifest(`${lines(5000, (index) => `unknown${index} = 1`)}\n`);
+    expect(manifest).toBeNull();
+    expect(diagnostics.some(({ severity }) => severity === "error")).toBe(true);
+    expect(diagnostics.at(-1)?.code).toBe("more_diagnostics");
+  });
+
+  test("of any shape of keys, references and repeats ends soon, and with a verdict", async () => {
+    const word = fc.tuple(fc.constantFrom("a", "$ref", "properties", "k~/", "items", "input_schema"), fc.constantFrom(1, 40, 1000)).map((
+      [base, times],
+    ) => base.repeat(Math.ceil(times / base.length)));
+    const key = fc.array(word, { minLength: 1, maxLength: 6 });
+    const repeat = fc.tuple(
+      fc.constantFrom("a", "[^b]", "(?:cd|e)", "\\\\p{L}", "."),
+      fc.constantFrom("", "{7}", "{0,999}", "{50,}", "*", "+"),
+    )
+      .map(([atom, count]) => atom + count);
+    const pattern = fc.array(fc.oneof(repeat, repeat.map((inner) => `(${inner}){1,30}`)), { maxLength: 30 }).map((parts) => parts.join(""));
+    const value = fc.oneof(
+      fc.constantFrom("1", "{}", '"#/a"', '{ type = "string" }', "[[]]"),
+      pattern.map((source) => `{ pattern = "${source}" }`),
+      word.map((name) => `{ "$ref" = "#/properties/${name}" }`),
+    );
+    const line = fc.tuple(fc.constantFrom("input_schema", "input_schema.properties", "env", "x"), key, fc.constantFrom(1, 30), value)
+      .map(([root, parts, times, written]) =>
+        `${root}.${Array.from({ length: times }, () => parts).flat().map((part) => JSON.stringify(part)).join(".")} = ${written}`
+      );
+    await fc.assert(
+      fc.asyncProperty(fc.array(line, { maxLength: 12 }), async (all) => {
+        const start = performance.now();
+        const { manifest, diagnostics } = await parseManifest(HEAD + all.join("\n"));
+        expect(performance.now() - start).toBeLessThan(1500);
+        expect(manifest === null).toBe(diagnostics.some(({ severity }) => severity === "error"));
+        manifest?.input.check({ a: "a".repeat(1000) });
+      }),
+      { numRuns: 200, seed: 33 },
+    );
   });
 });

@@ -51,6 +51,7 @@ describe("the plan of a script", () => {
     expect(plan).toEqual({
       kind: "launch",
       program: "/ws/scripts/w.sh",
+      exports_made: ["STELLA_INPUT_N", "STELLA_INPUT_PATH"],
       launch: {
         kind: "process",
         argv: ["/ws/scripts/w.sh", "--x", ""],
