@@ -138,7 +138,7 @@ export async function openSession(
   id: string,
   needs: (header: SessionHeader) => Promise<SessionNeeds>,
 ): Promise<Session> {
-  await readLog(ground.journal, id);
+  await checkExists(ground.journal, id);
   const lease = await ground.journal.acquire(id, ground.owner);
   return await keepingOrReleasing(lease, async () => {
     const rows = await readLog(ground.journal, id);

@@ -115,13 +115,3 @@ function decode(bytes: Uint8Array, path: string): string {
     throw new ConfigError(`Cannot read settings "${path}" as it is not UTF-8`, { cause: error });
   }
 }
-
-/** `model` and `base_url` of `<config>/settings.json`; empty if there is none. */
-export function readUserSettings(configDirectory: string): { readonly model?: string | undefined; readonly base_url?: string | undefined } {
-  const path = join(configDirectory, "settings.json");
-  const parsed = readPlace({ path, scope: "user", dialect: "orrery" }, () => null);
-  const errors = (parsed?.diagnostics ?? []).filter(({ severity }) => severity === "error");
-  if (errors.length > 0) throw new ConfigError(`Cannot use settings: ${errors.map(describeSettingsDiagnostic).join("\n")}`);
-  const { model, base_url } = parsed?.layer.plain ?? {};
-  return { ...(model === undefined ? {} : { model: model.value }), ...(base_url === undefined ? {} : { base_url: base_url.value }) };
-}
