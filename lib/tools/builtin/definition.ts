@@ -11,7 +11,7 @@ export type BuiltinDefinition =
     readonly input_schema: Readonly<Record<string, unknown>>;
     /** The projections of the session that it reads, in `context.state`. */
     readonly needs?: readonly (keyof PlanState)[];
-    run(input: JsonObject, context: HostContext): Promise<HostReply>;
+    run(input: JsonObject, context: HostContext): HostReply | Promise<HostReply>;
   }
   | {
     /** A process of its own. */

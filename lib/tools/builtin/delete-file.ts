@@ -1,4 +1,4 @@
-import { lstat, unlink } from "node:fs/promises";
+import { lstatSync, unlinkSync } from "node:fs";
 import type { JsonObject } from "../../session/json.ts";
 import type { HostContext, HostReply } from "../../session/launch.ts";
 import { type BuiltinDefinition, failed, succeeded, textOf } from "./definition.ts";
@@ -16,17 +16,14 @@ export const deleteFile: BuiltinDefinition = {
   run: remove,
 };
 
-async function remove(input: JsonObject, context: HostContext): Promise<HostReply> {
+function remove(input: JsonObject, context: HostContext): HostReply {
   const given = textOf(input, "path");
   try {
-    await using place = await entryInside(context.workspace, given);
-    const entry = await lstat(place.path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "ENOENT") throw error;
-      return null;
-    });
-    if (entry === null) return failed(`There is no file "${given}"`);
+    using place = entryInside(context.workspace, given);
+    const entry = lstatSync(place.path, { throwIfNoEntry: false });
+    if (entry === undefined) return failed(`There is no file "${given}"`);
     if (entry.isDirectory()) return failed(`"${given}" is a folder; only files can be deleted`);
-    await unlink(place.path);
+    unlinkSync(place.path);
     return succeeded(`Deleted "${place.shown}".`, { path: place.shown });
   } catch (error) {
     return failed(pathProblem(error, given));

@@ -36,19 +36,19 @@ export const editFile: BuiltinDefinition = {
   run: editOnce,
 };
 
-async function editOnce(input: JsonObject, context: HostContext): Promise<HostReply> {
+function editOnce(input: JsonObject, context: HostContext): HostReply {
   const given = textOf(input, "path");
   const edits = editsOf(input);
   if (edits === null) return failed("Give either old_string and new_string, or edits; nothing was changed.");
   try {
-    const before = await readWhole(context.workspace, given);
+    const before = readWhole(context.workspace, given);
     if (before === null) return failed(`Cannot edit "${given}" as it has more than ${MAX_FILE_BYTES} bytes`);
     const text = decode(before.bytes);
     if (text === null) return failed(`Cannot edit "${given}" as it is not UTF-8 text`);
     const edited = applyEdits(text, edits, given);
     if (edited.kind === "refused") return failed(edited.problem);
-    await using place = await placeInside(context.workspace, before.path);
-    const written = await replaceFile(place, edited.text, before.present);
+    using place = placeInside(context.workspace, before.path);
+    const written = replaceFile(place, edited.text, before.present);
     // Who knew all of the file before the edit knows all of it afterwards.
     const whole = overwriteProblem(context.state, place.shown, before.present) === null;
     const summary = `Edited "${place.shown}": ${edited.replaced} replacement${edited.replaced === 1 ? "" : "s"}.`;
@@ -64,11 +64,11 @@ interface Before {
   readonly present: PresentFile;
 }
 
-async function readWhole(workspace: string, given: string): Promise<Before | null> {
-  await using file = await openInside(workspace, given);
-  const found = await file.handle.stat();
+function readWhole(workspace: string, given: string): Before | null {
+  using file = openInside(workspace, given);
+  const { found } = file;
   if (found.size > MAX_FILE_BYTES) return null;
-  return { path: file.path, bytes: await readBytes(file.handle, found.size), present: { ...identityOf(found), mode: found.mode & 0o7777 } };
+  return { path: file.path, bytes: readBytes(file), present: { ...identityOf(found), mode: found.mode & 0o7777 } };
 }
 
 /** Some providers refuse alternatives at the root of a schema, so this one is checked here. */

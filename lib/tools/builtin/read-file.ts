@@ -39,21 +39,21 @@ export const readFile: BuiltinDefinition = {
 };
 
 /** Some providers refuse alternatives at the root of a schema, so this one is checked here. */
-async function read(input: JsonObject, context: HostContext): Promise<HostReply> {
+function read(input: JsonObject, context: HostContext): HostReply {
   const files = input["files"] as readonly JsonObject[] | undefined;
-  if (files === undefined) return input["path"] === undefined ? failed("Give either path, or files.") : await readPart(input, context);
+  if (files === undefined) return input["path"] === undefined ? failed("Give either path, or files.") : readPart(input, context);
   if (Object.keys(input).length > 1) return failed("Give either path with its offset and limit, or files, each with its own.");
-  return await readBatch(files, context);
+  return readBatch(files, context);
 }
 
-async function readBatch(files: readonly JsonObject[], context: HostContext): Promise<HostReply> {
+function readBatch(files: readonly JsonObject[], context: HostContext): HostReply {
   const sections: string[] = [];
   const data: JsonObject[] = [];
   let left = MAX_BATCH_BYTES;
   for (const file of files) {
     const path = textOf(file, "path");
     const reply = left > 0
-      ? await readPart(file, context, left)
+      ? readPart(file, context, left)
       : failed("Not read, as the files before it fill this result. Read it by itself.");
     left -= Buffer.byteLength(reply.text);
     sections.push(`==> ${path} <==\n${reply.text}`);
@@ -69,17 +69,17 @@ function unread(path: string, problem: string): JsonObject {
   return { path, problem, size: -1, mtime_ms: 0, inode: 0, whole: false };
 }
 
-async function readPart(input: JsonObject, context: HostContext, max_bytes = MAX_RENDERED_BYTES): Promise<HostReply> {
+function readPart(input: JsonObject, context: HostContext, max_bytes = MAX_RENDERED_BYTES): HostReply {
   const given = textOf(input, "path");
   try {
-    await using file = await openInside(context.workspace, given);
-    const found = await file.handle.stat();
+    using file = openInside(context.workspace, given);
+    const { found } = file;
     if (found.size > MAX_FILE_BYTES) {
       return failed(
         `Cannot read "${given}" as it has ${found.size} bytes; at most ${MAX_FILE_BYTES} can be read. Use bash to look at parts of it.`,
       );
     }
-    const bytes = await readBytes(file.handle, found.size);
+    const bytes = readBytes(file);
     const text = toText(bytes);
     if (text === null) {
       return failed(

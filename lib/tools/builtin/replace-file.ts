@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { constants } from "node:fs";
-import { lstat, open, rename, unlink } from "node:fs/promises";
+import { closeSync, constants, fchmodSync, fstatSync, lstatSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { PathRefused, type Place } from "./workspace-path.ts";
+
+const NEW_FILE_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /** A file as results carry it, so that a later change can be noticed. */
 export interface FileIdentity {
@@ -16,12 +17,9 @@ export interface PresentFile extends FileIdentity {
 }
 
 /** What is at a place now; null if nothing is. */
-export async function presentFile(place: Place): Promise<PresentFile | null> {
-  const found = await lstat(place.path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "ENOENT") throw error;
-    return null;
-  });
-  if (found === null) return null;
+export function presentFile(place: Place): PresentFile | null {
+  const found = lstatSync(place.path, { throwIfNoEntry: false });
+  if (found === undefined) return null;
   if (!found.isFile()) throw new PathRefused(`Cannot write "${place.shown}" as it is not a regular file`);
   return { ...identityOf(found), mode: found.mode & 0o7777 };
 }
@@ -31,31 +29,36 @@ export async function presentFile(place: Place): Promise<PresentFile | null> {
  * what the caller decided upon; a place that holds something else by now is refused. A new file gets the mode that the
  * process's mask allows.
  */
-export async function replaceFile(place: Place, content: string | Uint8Array, present: PresentFile | null): Promise<FileIdentity> {
+export function replaceFile(place: Place, content: string | Uint8Array, present: PresentFile | null): FileIdentity {
   const { path } = place;
   const temporary = join(dirname(path), `.${[...basename(path)].slice(0, 40).join("")}.${randomBytes(6).toString("hex")}.tmp`);
-  const handle = await open(
-    temporary,
-    constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
-    present?.mode ?? 0o666,
-  );
+  const descriptor = openSync(temporary, NEW_FILE_FLAGS, present?.mode ?? 0o666);
   try {
-    const written = await (async () => {
-      try {
-        await handle.writeFile(content);
-        if (present !== null) await handle.chmod(present.mode);
-        return identityOf(await handle.stat());
-      } finally {
-        await handle.close();
-      }
-    })();
-    if (!isSame(await presentFile(place), present)) throw new PathRefused(`"${place.shown}" was changed meanwhile. Nothing was written.`);
-    await rename(temporary, path);
+    const written = writeAndClose(descriptor, content, present);
+    if (!isSame(presentFile(place), present)) throw new PathRefused(`"${place.shown}" was changed meanwhile. Nothing was written.`);
+    renameSync(temporary, path);
     return written;
   } catch (error) {
-    // The first failure is the one to tell; a leftover that cannot be removed either has the same cause.
-    await unlink(temporary).catch(() => undefined);
+    removeLeftover(temporary);
     throw error;
+  }
+}
+
+function writeAndClose(descriptor: number, content: string | Uint8Array, present: PresentFile | null): FileIdentity {
+  try {
+    writeFileSync(descriptor, content);
+    if (present !== null) fchmodSync(descriptor, present.mode);
+    return identityOf(fstatSync(descriptor));
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function removeLeftover(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // The failure before this one is the one to tell; what cannot be removed either has the same cause.
   }
 }
 

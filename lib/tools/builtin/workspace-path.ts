@@ -6,10 +6,25 @@
  *     make a call fail, never reach outside. Elsewhere a path is resolved again right after it was opened.
  * W2  Nothing but regular files and folders is ever opened, and nothing with waiting: no pipe can hang a host, no
  *     device can answer without end.
+ *
+ * Everything here is synchronous: a host serves one call at a time and is ended from outside, and a trip to another
+ * thread costs more than the calls themselves.
  */
 import { Buffer } from "node:buffer";
-import { constants, existsSync, readlinkSync, realpathSync } from "node:fs";
-import { type FileHandle, lstat, mkdir, open, realpath, stat } from "node:fs/promises";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import process from "node:process";
 
@@ -18,8 +33,9 @@ export class PathRefused extends Error {
   override readonly name = "PathRefused";
 }
 
-export interface OpenedFile extends AsyncDisposable {
-  readonly handle: FileHandle;
+export interface OpenedFile extends Disposable {
+  readonly descriptor: number;
+  readonly found: Stats;
   /** Relative to the workspace, links resolved. */
   readonly path: string;
   /** The name it was asked for by, relative to the workspace, if a link led to it. */
@@ -27,7 +43,7 @@ export interface OpenedFile extends AsyncDisposable {
 }
 
 /** One name in a folder that is held open. */
-export interface Place extends AsyncDisposable {
+export interface Place extends Disposable {
   /** For file operations while the place is held; says nothing to people. */
   readonly path: string;
   /** Relative to the workspace, links of the folder resolved. */
@@ -35,7 +51,7 @@ export interface Place extends AsyncDisposable {
 }
 
 /** A folder that is held open. */
-export interface Folder extends AsyncDisposable {
+export interface Folder extends Disposable {
   /** Absolute, links resolved. */
   readonly path: string;
   /** Where file operations find an entry of it, whatever becomes of its path. */
@@ -48,51 +64,53 @@ const DESCRIPTORS = "/proc/self/fd";
 const tellsDescriptors = process.platform === "linux" && existsSync(DESCRIPTORS);
 
 /** Opens an existing regular file for reading. */
-export async function openInside(workspace: string, given: string): Promise<OpenedFile> {
-  const root = await rootOf(workspace);
+export function openInside(workspace: string, given: string): OpenedFile {
+  const root = rootOf(workspace);
   const wanted = lexical(root, given);
-  const real = await resolveFile(root, given);
-  const handle = await open(real, FILE_FLAGS).catch(swapped(given));
+  const real = resolveFile(root, given);
+  const descriptor = openUnswapped(real, FILE_FLAGS, given);
   try {
-    if (!(await handle.stat()).isFile()) throw new PathRefused(`Cannot use "${given}" as it is not a regular file`);
-    await requireUnmoved(root, handle, real, given);
-    const via = relative(root, wanted);
+    const found = fstatSync(descriptor);
+    if (!found.isFile()) throw new PathRefused(`Cannot use "${given}" as it is not a regular file`);
+    requireUnmoved(root, descriptor, real, given);
     const linked = wanted !== real && isInside(root, wanted);
-    return { handle, path: relative(root, real), ...(linked ? { via } : {}), [Symbol.asyncDispose]: () => handle.close() };
+    const via = linked ? { via: relative(root, wanted) } : {};
+    return { descriptor, found, path: relative(root, real), ...via, [Symbol.dispose]: () => closeSync(descriptor) };
   } catch (error) {
-    await handle.close();
+    closeSync(descriptor);
     throw error;
   }
 }
 
 /** The first bytes of a file, as many as it had a moment ago: one that grows while it is read has no end. */
-export async function readBytes(handle: FileHandle, size: number): Promise<Buffer> {
+export function readBytes(file: OpenedFile): Buffer {
+  const { size } = file.found;
   const bytes = Buffer.allocUnsafe(size);
   let length = 0;
   while (length < size) {
-    const { bytesRead } = await handle.read(bytes, length, size - length, null);
-    if (bytesRead === 0) break;
-    length += bytesRead;
+    const read = readSync(file.descriptor, bytes, length, size - length, null);
+    if (read === 0) break;
+    length += read;
   }
   return bytes.subarray(0, length);
 }
 
 /** Where a file may be written, its folder made. The file itself need not exist; what a link names is written, not the link. */
-export async function placeInside(workspace: string, given: string): Promise<Place> {
-  const root = await rootOf(workspace);
+export function placeInside(workspace: string, given: string): Place {
+  const root = rootOf(workspace);
   const wanted = lexical(root, given);
-  const real = await lstat(wanted).catch(ifMissing) === null ? wanted : await resolveFile(root, given);
-  return toPlace(root, await makeFolder(root, dirname(real), given), basename(real));
+  const real = unlessMissing(() => lstatSync(wanted)) === null ? wanted : resolveFile(root, given);
+  return toPlace(root, makeFolder(root, dirname(real), given), basename(real));
 }
 
 /** An entry and the folder that holds it: a last link is the entry itself. */
-export async function entryInside(workspace: string, given: string): Promise<Place> {
-  const root = await rootOf(workspace);
+export function entryInside(workspace: string, given: string): Place {
+  const root = rootOf(workspace);
   const wanted = lexical(root, given);
   if (wanted === root) throw new PathRefused(`"${given}" is the workspace itself`);
-  const parent = await realpath(dirname(wanted)).catch(ifMissing);
+  const parent = unlessMissing(() => realpathSync(dirname(wanted)));
   if (parent === null) throw new PathRefused(`There is no file "${given}"`);
-  return toPlace(root, await holdFolder(root, parent, given), basename(wanted));
+  return toPlace(root, holdFolder(root, parent, given), basename(wanted));
 }
 
 export interface Located {
@@ -104,10 +122,10 @@ export interface Located {
 }
 
 /** An existing file or folder of the workspace, links resolved. Nothing is opened. */
-export async function locateInside(workspace: string, given: string): Promise<Located> {
-  const root = await rootOf(workspace);
-  const real = await resolveInside(root, given);
-  const found = await stat(real);
+export function locateInside(workspace: string, given: string): Located {
+  const root = rootOf(workspace);
+  const real = resolveInside(root, given);
+  const found = statSync(real);
   if (!found.isDirectory() && !found.isFile()) throw new PathRefused(`Cannot use "${given}" as it is not a regular file`);
   return { root, real, kind: found.isDirectory() ? "folder" : "file", size: found.size };
 }
@@ -126,85 +144,88 @@ export function liesAt(real: string, descriptor: number): boolean {
 }
 
 /** Holds a folder open. @throws {PathRefused} it is not inside, or not there under this very path. */
-export async function holdFolder(root: string, real: string, given: string): Promise<Folder> {
+export function holdFolder(root: string, real: string, given: string): Folder {
   requireInside(root, real, given);
   if (!tellsDescriptors) {
-    if (await realpath(real) !== real) throw changed(given);
-    if (!(await stat(real)).isDirectory()) throw noFolder(root, real, given);
-    return { path: real, at: (name) => join(real, name), [Symbol.asyncDispose]: async () => {} };
+    if (realpathSync(real) !== real) throw changed(given);
+    if (!statSync(real).isDirectory()) throw noFolder(root, real, given);
+    return { path: real, at: (name) => join(real, name), [Symbol.dispose]: () => {} };
   }
-  const handle = await open(real, FOLDER_FLAGS).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === "ENOTDIR" ? noFolder(root, real, given) : error;
-  });
-  return await anchor(root, handle, real, given);
+  let descriptor: number;
+  try {
+    descriptor = openSync(real, FOLDER_FLAGS);
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === "ENOTDIR" ? noFolder(root, real, given) : error;
+  }
+  return anchor(root, descriptor, real, given);
 }
 
-async function anchor(root: string, handle: FileHandle, real: string, given: string): Promise<Folder> {
+function anchor(root: string, descriptor: number, real: string, given: string): Folder {
   try {
-    await requireUnmoved(root, handle, real, given);
+    requireUnmoved(root, descriptor, real, given);
   } catch (error) {
-    await handle.close();
+    closeSync(descriptor);
     throw error;
   }
-  return { path: real, at: (name) => join(DESCRIPTORS, String(handle.fd), name), [Symbol.asyncDispose]: () => handle.close() };
+  return { path: real, at: (name) => join(DESCRIPTORS, String(descriptor), name), [Symbol.dispose]: () => closeSync(descriptor) };
 }
 
 function toPlace(root: string, folder: Folder, name: string): Place {
   const shown = relative(root, join(folder.path, name));
-  return { path: folder.at(name), shown, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
+  return { path: folder.at(name), shown, [Symbol.dispose]: () => folder[Symbol.dispose]() };
 }
 
 /** Makes the missing folders below the deepest one that exists, each in the one that is held. */
-async function makeFolder(root: string, folder: string, given: string): Promise<Folder> {
+function makeFolder(root: string, folder: string, given: string): Folder {
   const missing: string[] = [];
   let at = folder;
-  while (await lstat(at).catch(ifMissing) === null && dirname(at) !== at) {
+  while (unlessMissing(() => lstatSync(at)) === null && dirname(at) !== at) {
     missing.unshift(basename(at));
     at = dirname(at);
   }
-  const real = await realpath(at).catch(ifMissing);
+  const real = unlessMissing(() => realpathSync(at));
   if (real === null) throw new PathRefused(`Cannot write "${given}" as a link on the way leads nowhere`);
-  let held = await holdFolder(root, real, given);
+  let held = holdFolder(root, real, given);
   for (const name of missing) {
-    await using above = held;
-    await mkdir(above.at(name)).catch(ifPresent);
-    held = await holdBelow(root, above, name, given);
+    using above = held;
+    makeUnlessPresent(above.at(name));
+    held = holdBelow(root, above, name, given);
   }
   return held;
 }
 
-async function holdBelow(root: string, above: Folder, name: string, given: string): Promise<Folder> {
+function holdBelow(root: string, above: Folder, name: string, given: string): Folder {
   const real = join(above.path, name);
-  if (!tellsDescriptors) return await holdFolder(root, real, given);
-  return await anchor(root, await open(above.at(name), FOLDER_FLAGS).catch(swapped(given)), real, given);
+  if (!tellsDescriptors) return holdFolder(root, real, given);
+  return anchor(root, openUnswapped(above.at(name), FOLDER_FLAGS, given), real, given);
 }
 
-async function requireUnmoved(root: string, handle: FileHandle, real: string, given: string): Promise<void> {
+function requireUnmoved(root: string, descriptor: number, real: string, given: string): void {
   if (tellsDescriptors) {
-    if (readlinkSync(`${DESCRIPTORS}/${handle.fd}`) !== real) throw changed(given);
+    if (readlinkSync(`${DESCRIPTORS}/${descriptor}`) !== real) throw changed(given);
     return;
   }
-  const [opened, again] = [await handle.stat(), await stat(await resolveInside(root, given))];
+  const [opened, again] = [fstatSync(descriptor), statSync(resolveInside(root, given))];
   if (opened.dev !== again.dev || opened.ino !== again.ino) throw changed(given);
 }
 
-async function resolveFile(root: string, given: string): Promise<string> {
-  const real = await resolveInside(root, given);
-  const found = await stat(real);
+function resolveFile(root: string, given: string): string {
+  const real = resolveInside(root, given);
+  const found = statSync(real);
   if (found.isDirectory()) throw new PathRefused(`"${given}" is a folder, not a file`);
   if (!found.isFile()) throw new PathRefused(`Cannot use "${given}" as it is not a regular file`);
   return real;
 }
 
-async function resolveInside(root: string, given: string): Promise<string> {
-  const real = await realpath(lexical(root, given)).catch(ifMissing);
+function resolveInside(root: string, given: string): string {
+  const real = unlessMissing(() => realpathSync(lexical(root, given)));
   if (real === null) throw new PathRefused(`There is no file "${given}"`);
   requireInside(root, real, given);
   return real;
 }
 
-async function rootOf(workspace: string): Promise<string> {
-  const root = await realpath(workspace).catch(ifMissing);
+function rootOf(workspace: string): string {
+  const root = unlessMissing(() => realpathSync(workspace));
   if (root === null) throw new PathRefused(`The workspace "${workspace}" is not there any more`);
   return root;
 }
@@ -240,21 +261,32 @@ const SYSTEM_WORDS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: "the name is too long (ENAMETOOLONG)",
 };
 
-/** For `catch` of an open: what was there a moment ago and is now gone, a link or something else was swapped. */
-function swapped(given: string): (error: NodeJS.ErrnoException) => never {
-  return (error) => {
-    throw ["ELOOP", "ENOTDIR", "ENOENT", "ENXIO"].includes(error.code ?? "") ? changed(given) : error;
-  };
+/** What was there a moment ago and is now gone, a link or something else was swapped. */
+function openUnswapped(path: string, flags: number, given: string): number {
+  try {
+    return openSync(path, flags);
+  } catch (error) {
+    throw ["ELOOP", "ENOTDIR", "ENOENT", "ENXIO"].includes((error as NodeJS.ErrnoException).code ?? "") ? changed(given) : error;
+  }
 }
 
-/** For `catch`: a path that does not exist is an answer here, every other failure is not. */
-function ifMissing(error: NodeJS.ErrnoException): null {
-  if (error.code === "ENOENT" || error.code === "ENOTDIR") return null;
-  if (error.code === "ELOOP") throw new PathRefused("The path goes through links that lead back to themselves");
-  throw error;
+/** A path that does not exist is an answer here, every other failure is not. */
+function unlessMissing<T>(look: () => T): T | null {
+  try {
+    return look();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return null;
+    if (code === "ELOOP") throw new PathRefused("The path goes through links that lead back to themselves");
+    throw error;
+  }
 }
 
-/** For `catch`: a folder that is there already is as good as a new one; if it is none, opening it will say so. */
-function ifPresent(error: NodeJS.ErrnoException): void {
-  if (error.code !== "EEXIST") throw error;
+/** A folder that is there already is as good as a new one; if it is none, opening it will say so. */
+function makeUnlessPresent(path: string): void {
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
 }

@@ -22,15 +22,15 @@ export const writeFile: BuiltinDefinition = {
   run: write,
 };
 
-async function write(input: JsonObject, context: HostContext): Promise<HostReply> {
+function write(input: JsonObject, context: HostContext): HostReply {
   const [given, content] = [textOf(input, "path"), textOf(input, "content")];
   if (!content.isWellFormed()) return failed("Cannot write the content as it contains half of a surrogate pair, which UTF-8 cannot hold");
   try {
-    await using place = await placeInside(context.workspace, given);
-    const present = await presentFile(place);
+    using place = placeInside(context.workspace, given);
+    const present = presentFile(place);
     const problem = present === null ? null : overwriteProblem(context.state, place.shown, present);
     if (problem !== null) return failed(problem);
-    const written = await replaceFile(place, content, present);
+    const written = replaceFile(place, content, present);
     const summary = `${present === null ? "Created" : "Replaced"} "${place.shown}" (${written.size} bytes).`;
     return succeeded(summary, { path: place.shown, ...written, whole: true });
   } catch (error) {

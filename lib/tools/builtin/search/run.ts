@@ -41,12 +41,12 @@ export async function runSearch(input: JsonObject, context: HostContext, budget 
   if (typeof request === "string") return failed(request);
   const deadline = performance.now() + budget.ms;
   try {
-    const place = await locateInside(context.workspace, request.path);
+    const place = locateInside(context.workspace, request.path);
     const start = relative(place.root, place.real).split(sep).join("/");
     if (start.split("/").includes(".git")) return failed(`Cannot search "${request.path}" as what git keeps is left out of searches.`);
     const found = place.kind === "file"
       ? oneFile(start, place.size)
-      : await walk(place.root, start, wants(request, start), { deadline, entries: budget.entries });
+      : walk(place.root, start, wants(request, start), { deadline, entries: budget.entries });
     if (request.terms === null) return listing(found, request.limit);
     const listed = place.kind === "file" ? request.limit : LINES_LISTED;
     return await lookInto(found, request.terms, request, { root: place.root, PATH: context.env["PATH"], deadline, listed });

@@ -33,15 +33,15 @@ interface Waiting {
 }
 
 /** `start`: relative to the root; "" for the root itself. */
-export async function walk(root: string, start: string, wants: (path: string) => boolean, limits: WalkLimits): Promise<Walked> {
+export function walk(root: string, start: string, wants: (path: string) => boolean, limits: WalkLimits): Walked {
   const files: FoundFile[] = [];
-  const queue: Waiting[] = [{ path: start, rules: await rulesAbove(root, start) }];
+  const queue: Waiting[] = [{ path: start, rules: rulesAbove(root, start) }];
   let [entries, unreadable] = [0, 0];
   for (let next = 0; next < queue.length; next++) {
     const folder = queue[next];
     if (folder === undefined) break;
     if (performance.now() > limits.deadline) return { files, unreadable, cut: "time" };
-    const listed = await list(root, folder);
+    const listed = list(root, folder);
     if (listed === null) {
       unreadable++;
       continue;
@@ -58,8 +58,8 @@ export async function walk(root: string, start: string, wants: (path: string) =>
 type Entry = ({ readonly kind: "folder" } & Waiting) | ({ readonly kind: "file" } & FoundFile);
 
 /** What is in a folder and not ignored, in order of names; null if it cannot be read. */
-async function list(root: string, { path, rules }: Waiting): Promise<readonly Entry[] | null> {
-  return await inFolder(root, path, (folder) => {
+function list(root: string, { path, rules }: Waiting): readonly Entry[] | null {
+  return inFolder(root, path, (folder) => {
     const all = withRulesOf(folder, path, rules);
     const found = readdirSync(folder.at("."), { withFileTypes: true }).sort((left, right) => left.name < right.name ? -1 : 1);
     return found.flatMap((entry): readonly Entry[] => {
@@ -74,22 +74,22 @@ async function list(root: string, { path, rules }: Waiting): Promise<readonly En
 }
 
 /** The rules that hold in a folder by what lies above it. Who asks for an ignored folder by name gets it: then none do. */
-async function rulesAbove(root: string, start: string): Promise<IgnoreRules> {
-  let rules = await inFolder(root, "", (folder) => withExclude(folder, IgnoreRules.none)) ?? IgnoreRules.none;
+function rulesAbove(root: string, start: string): IgnoreRules {
+  let rules = inFolder(root, "", (folder) => withExclude(folder, IgnoreRules.none)) ?? IgnoreRules.none;
   if (start === "") return rules;
   const names = start.split("/");
   for (let depth = 0; depth < names.length; depth++) {
     const above = names.slice(0, depth).join("/");
-    rules = await inFolder(root, above, (folder) => withRulesOf(folder, above, rules)) ?? rules;
+    rules = inFolder(root, above, (folder) => withRulesOf(folder, above, rules)) ?? rules;
     if (rules.ignores(names.slice(0, depth + 1).join("/"), "folder")) return IgnoreRules.none;
   }
   return rules;
 }
 
 /** A folder that vanished, was swapped or may not be read is one without answers. */
-async function inFolder<T>(root: string, path: string, look: (folder: Folder) => T): Promise<T | null> {
+function inFolder<T>(root: string, path: string, look: (folder: Folder) => T): T | null {
   try {
-    await using folder = await holdFolder(root, join(root, path), path);
+    using folder = holdFolder(root, join(root, path), path);
     return look(folder);
   } catch (error) {
     if (error instanceof PathRefused || (error as NodeJS.ErrnoException).code !== undefined) return null;

@@ -28,7 +28,7 @@ describe("a search that comes to a limit", () => {
   test("leaves out what is deepest", async () => {
     await using root = await tree();
     const limits = { deadline: performance.now() + 10_000, entries: 5 };
-    const { files, cut } = await walk(root.path, "", () => true, limits);
+    const { files, cut } = walk(root.path, "", () => true, limits);
     expect([files.map(({ path }) => path), cut]).toEqual([["z.txt", "a/y.txt"], "files"]);
   });
 
