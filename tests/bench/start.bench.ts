@@ -1,6 +1,7 @@
 /**
- * How fast the executable starts and how much memory a one-shot run takes, beside an empty program compiled in the
- * same way, in turns with it. Needs dist/orrery: `sh compile.sh && bun tests/bench/start.bench.ts [rounds]`.
+ * How fast the executable starts and how much memory a one-shot run takes, beside two programs compiled in the same
+ * way, in turns with them: an empty one, and the least that a durable run can do before its first byte (open SQLite,
+ * write durably, start a worker thread, send a request). Needs dist/orrery: `sh compile.sh && bun tests/bench/start.bench.ts [rounds]`.
  *
  * Not measured: the first start of a new file (it has to be read from disk), a loaded machine, macOS, a real endpoint
  * (TLS, name resolution), memory of tool calls, and the pages that several processes share.
@@ -36,17 +37,32 @@ const server = createServer((request, response) => {
   });
 });
 
+const LEAST = `
+import { Database } from "bun:sqlite";
+import { Worker } from "node:worker_threads";
+const [url, file] = process.argv.slice(2);
+new Worker("process.stdin", { eval: true }).unref();
+const database = new Database(file, { create: true });
+for (const step of ["pragma journal_mode = wal", "pragma synchronous = full", "create table log (text)", "insert into log values ('begun')"]) {
+  database.run(step);
+}
+await (await fetch(url, { method: "POST", body: "{}" })).text();
+process.exit(0);
+`;
+
 try {
-  const hello = compileHello();
+  const hello = compileProgram("hello", 'console.log("hello");\n');
+  const least = [compileProgram("least", LEAST)];
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
   const run = [orrery, "run", "--workspace", scratch, "--model", "local/none", "--base-url", url, "Say hello"];
 
-  const samples = { hello: [] as number[], version: [] as number[], run: [] as number[], memory: [] as number[] };
+  const samples = { hello: [] as number[], least: [] as number[], version: [] as number[], run: [] as number[], memory: [] as number[] };
   for (let round = 0; round < rounds + 3; round++) {
     const measured = {
       hello: await timeToExit([hello]),
       version: await timeToExit([orrery, "version"]),
+      least: await timeToFirstByte([...least, url, join(scratch, `least-${round}.sqlite`)]),
       run: await timeToFirstByte(run),
       memory: round % 5 === 0 ? await peakMemory(run) : null,
     };
@@ -58,6 +74,7 @@ try {
   console.log(`${rounds} rounds, in turns; median (5 % to 95 %)`);
   console.log(`hello, start to exit               ${spread(samples.hello)} ms`);
   console.log(`orrery version, start to exit      ${spread(samples.version)} ms   ${ratio(samples.version, base)} of hello (aim: 1.3)`);
+  console.log(`the least, start to first byte     ${spread(samples.least)} ms   ${ratio(samples.least, base)} of hello`);
   console.log(`orrery run, start to first byte    ${spread(samples.run)} ms   ${ratio(samples.run, base)} of hello (aim: 2.5)`);
   console.log(`orrery run, peak resident memory   ${spread(samples.memory)} MB  (aim: 90)`);
 } finally {
@@ -67,10 +84,10 @@ try {
 }
 
 /** With the same flags as compile.sh. */
-function compileHello(): string {
-  const source = join(scratch, "hello.ts");
-  const program = join(scratch, "hello");
-  writeFileSync(source, 'console.log("hello");\n');
+function compileProgram(name: string, text: string): string {
+  const source = join(scratch, `${name}.ts`);
+  const program = join(scratch, name);
+  writeFileSync(source, text);
   const flags = [
     "--compile",
     "--minify",
@@ -81,7 +98,7 @@ function compileHello(): string {
     "--no-compile-autoload-dotenv",
   ];
   const built = spawnSync(join(root, "node_modules/.bin/bun"), ["build", ...flags, "--outfile", program, source], { encoding: "utf8" });
-  if (built.status !== 0) throw new Error(`Cannot build hello: ${built.stderr}`);
+  if (built.status !== 0) throw new Error(`Cannot build ${name}: ${built.stderr}`);
   return program;
 }
 
