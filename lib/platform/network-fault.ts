@@ -16,9 +16,13 @@ export function readNetworkFault(error: unknown): NetworkFault {
 const NOT_CONNECTED =
   /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UNABLE_TO_|SELF_SIGNED|ERR_TLS|CERT_|certificate|\(Connect\)|dns error|getaddrinfo|connection refused/i;
 
+/** Bun tells whoever called `fetch` how to learn more; that is not whoever reads this. */
+const ADVICE = / For more information, pass `verbose: true` in the second argument to fetch\(\)$/;
+
 function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = (error as { readonly code?: unknown }).code;
-  const own = typeof code !== "string" || error.message.includes(code) ? error.message : `${code} ${error.message}`;
+  const message = error.message.replace(ADVICE, "");
+  const own = typeof code !== "string" || message.includes(code) ? message : `${code} ${message}`;
   return error.cause === undefined ? own : `${own}: ${wordsOf(error.cause)}`;
 }

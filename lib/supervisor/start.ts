@@ -101,7 +101,7 @@ function explain(failure: SpawnFailure, path: string): string {
     case "ENOENT":
       return `the interpreter that the first line of ${quote(path)} names is missing (ENOENT)`;
     case "E2BIG":
-      return "the arguments and the environment are too long for this system (E2BIG)";
+      return "the arguments and the environment are too long for this system (E2BIG): Linux takes 128 KiB in one argument or variable, and some MiB in all";
     case "ETXTBSY":
       return `${quote(path)} is open for writing (ETXTBSY)`;
     case "ENOEXEC":

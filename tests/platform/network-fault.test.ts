@@ -21,6 +21,7 @@ describe("readNetworkFault()", () => {
     const refused = await fetch(server.url).catch((error: unknown) => error);
     const unknown = await fetch("http://no-such-host.invalid/").catch((error: unknown) => error);
     expect([broken, refused, unknown].map((error) => readNetworkFault(error).connected)).toEqual([true, false, false]);
+    expect([broken, refused, unknown].filter((error) => /fetch\(\)|verbose/.test(readNetworkFault(error).words))).toEqual([]);
   });
 
   test("gives the code and the words of every cause", () => {
