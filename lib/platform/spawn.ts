@@ -8,6 +8,7 @@ import { closeSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bun, type BunChild, type BunHost, deno, type DenoChild, type DenoHost } from "./host.ts";
+import { type InputPipe, type OutputPipe, readDescriptor, toOutputPipe, writeDescriptor } from "./pipe-ends.ts";
 import { closePipe, openPipe, type Pipe } from "./pipes.ts";
 
 export interface SpawnRequest {
@@ -35,23 +36,9 @@ export interface SpawnedProcess {
   releaseInput(): void;
 }
 
-export interface InputPipe {
-  /** Resolves when the pipe has taken all of it. Rejects if nobody can read it any more. */
-  write(bytes: Uint8Array): Promise<void>;
-  /** End of file, after what is being written. */
-  end(): void;
-}
-
 export type ExitStatus =
   | { readonly kind: "exited"; readonly code: number }
   | { readonly kind: "signalled"; readonly signal: string };
-
-export interface OutputPipe {
-  /** The next bytes; null at the end. */
-  read(): Promise<Uint8Array | null>;
-  /** Stops reading, whether or not somebody still holds the other end. */
-  close(): Promise<void>;
-}
 
 /** The process was not started. `code`: as the system names it (ENOENT, EACCES, E2BIG, ETXTBSY, …). */
 export class SpawnFailure extends Error {
@@ -119,50 +106,9 @@ function startOnBun(host: BunHost, request: SpawnRequest, stdio: BunStdio): BunC
   }
 }
 
-function statusOnBun(child: BunChild): ExitStatus {
+export function statusOnBun(child: BunChild): ExitStatus {
   if (child.signalCode !== null) return { kind: "signalled", signal: signalName(child.signalCode) };
   return { kind: "exited", code: child.exitCode ?? 0 };
-}
-
-function readDescriptor(host: BunHost, descriptor: number): OutputPipe {
-  const reader = host.file(descriptor).stream().getReader();
-  const pipe = toOutputPipe(reader, () => closeSync(descriptor));
-  return {
-    ...pipe,
-    read: async () => {
-      const chunk = await pipe.read();
-      dropped += chunk?.length ?? 0;
-      if (dropped > COLLECTED_EVERY_BYTES) {
-        dropped = 0;
-        host.gc(true);
-      }
-      return chunk;
-    },
-  };
-}
-
-/**
- * Every chunk is memory of its own, and Bun 1.4.5 lets tens of megabytes of it pile up before it collects any by
- * itself. Collecting takes about a millisecond in a thread that has little else.
- */
-const COLLECTED_EVERY_BYTES = 32 * 1024 * 1024;
-let dropped = 0;
-
-function writeDescriptor(host: BunHost, descriptor: number): InputPipe {
-  const sink = host.file(descriptor).writer({ highWaterMark: 1 });
-  let ended = false;
-  return {
-    write: async (bytes) => {
-      await sink.write(bytes);
-      await sink.flush();
-    },
-    end: () => {
-      if (ended) return;
-      ended = true;
-      // EPIPE: there is nobody to be told. The sink does not close what it did not open (Bun 1.4.5).
-      void Promise.resolve(sink.end()).catch(() => {}).finally(() => closeSync(descriptor));
-    },
-  };
 }
 
 /** A file without a name: nothing to block on, nobody to get EPIPE, nothing left behind. Readable by us alone. */
@@ -230,26 +176,6 @@ function writeInput(stream: WritableStream<Uint8Array>, text: string): () => voi
   const ignore = () => {};
   writer.write(Buffer.from(text)).then(() => writer.close()).catch(ignore);
   return () => void writer.abort().catch(ignore);
-}
-
-function toOutputPipe(reader: ReadableStreamDefaultReader<Uint8Array>, release: () => void): OutputPipe {
-  let closed = false;
-  return {
-    read: async () => {
-      if (closed) return null;
-      const { done, value } = await reader.read();
-      return done ? null : value;
-    },
-    close: async () => {
-      if (closed) return;
-      closed = true;
-      try {
-        await reader.cancel();
-      } finally {
-        release();
-      }
-    },
-  };
 }
 
 /** glibc's numbering; a number below it without a name does not occur. */

@@ -6,7 +6,8 @@
  */
 import { Buffer } from "node:buffer";
 import { identifyChild } from "../platform/proc.ts";
-import { OPEN_INPUT, type OutputPipe, type SpawnedProcess } from "../platform/spawn.ts";
+import type { OutputPipe } from "../platform/pipe-ends.ts";
+import { OPEN_INPUT, type SpawnedProcess } from "../platform/spawn.ts";
 import { type ConversationRequest, NOTHING_CAPTURED, type ProcessIdentity, type Run } from "../session/launch.ts";
 import type { Outcome, ReapedProcess } from "../session/outcome.ts";
 import type { Census, Target } from "./census.ts";

@@ -8,7 +8,8 @@
  * R4  The promise resolves when nothing of the call is alive (see kill.ts for what can be known).
  */
 import { identifyChild } from "../platform/proc.ts";
-import type { OutputPipe, SpawnedProcess } from "../platform/spawn.ts";
+import type { OutputPipe } from "../platform/pipe-ends.ts";
+import type { SpawnedProcess } from "../platform/spawn.ts";
 import { NOTHING_CAPTURED, type ProcessIdentity, type ProcessLaunch, type Run } from "../session/launch.ts";
 import type { Outcome, ReapedProcess } from "../session/outcome.ts";
 import type { Census, Target } from "./census.ts";

@@ -1,18 +1,17 @@
 /**
  * One tool host as the worker thread sees it: started, ready, serving one call at a time, gone.
- * Its pipes are our own, so whatever the host platform makes of them is good enough. Frames have a descriptor of their
- * own (FRAMES): what a tool prints, by whatever means, is print and nothing else.
+ * Frames have a descriptor of their own: what a tool prints, by whatever means, is print and nothing else.
  */
-import { type ChildProcess, spawn } from "node:child_process";
-import type { Readable, Writable } from "node:stream";
 import * as v from "valibot";
 import { identifyChild } from "../platform/proc.ts";
+import { type HostProcess, spawnHost } from "../platform/spawn-host.ts";
 import type { Json } from "../session/json.ts";
 import type { HostReply, ProcessIdentity } from "../session/launch.ts";
 import { LineReader, toFrame } from "./frames.ts";
 import { baseEnvironment, tagEnvironment } from "./lineage.ts";
 import { Capture, type StreamName } from "./output.ts";
-import { FRAMES, FromHost, MAX_FRAME_BYTES, type ToHost } from "./wire.ts";
+import { readAll, within } from "./process.ts";
+import { FromHost, type HostCall, MAX_FRAME_BYTES } from "./wire.ts";
 
 export interface ToolHost {
   readonly identity: ProcessIdentity;
@@ -24,7 +23,9 @@ export interface ToolHost {
   readonly gone: Promise<string>;
   readonly served: number;
   /** @throws {RangeError} if the call is too large to be handed over. Never resolves if the host goes. */
-  call(message: ToHost): Promise<HostReply>;
+  call(message: HostCall): Promise<HostReply>;
+  /** Has it do ahead what every call of a user's module needs. */
+  prepare(): void;
 }
 
 export interface HostStart {
@@ -40,16 +41,14 @@ export interface HostStart {
 
 /** @throws {Error} if the program cannot be started at all. */
 export function startToolHost(start: HostStart): ToolHost {
-  const [program = "", ...args] = start.command;
   const env = tagEnvironment(baseEnvironment(), start.tags);
-  // The root directory: nothing there can change how we start, and no workspace is held by a waiting host.
-  const child = spawn(program, args, { cwd: "/", env, detached: true, stdio: ["pipe", "pipe", "pipe", "pipe"] });
-  const pid = child.pid;
-  if (pid === undefined) {
-    child.on("error", () => {}); // The same news as the missing pid, a moment later.
-    throw new Error(`Cannot start a tool host as ${JSON.stringify(program)} cannot be run`);
+  let child: HostProcess;
+  try {
+    child = spawnHost(start.command, env);
+  } catch (error) {
+    throw new Error(`Cannot start a tool host by ${JSON.stringify(start.command[0])}: ${(error as Error).message}`, { cause: error });
   }
-  return watch(child, identifyChild(pid), start);
+  return watch(child, identifyChild(child.pid), start);
 }
 
 /** Shown of what a host printed before it died. */
@@ -57,7 +56,7 @@ const SHOWN_BYTES = 2048;
 /** After the exit, for an answer that is still in the pipe. */
 const LAST_WORDS_MS = 100;
 
-function watch(child: ChildProcess, identity: ProcessIdentity, start: HostStart): ToolHost {
+function watch(child: HostProcess, identity: ProcessIdentity, start: HostStart): ToolHost {
   const ready = Promise.withResolvers<void>();
   const gone = Promise.withResolvers<string>();
   const waiting = new Map<number, (reply: HostReply) => void>();
@@ -83,10 +82,12 @@ function watch(child: ChildProcess, identity: ProcessIdentity, start: HostStart)
     }
   };
   const print = start.onPrinted ?? ((_stream, chunk) => printed.push(chunk));
-  const input = child.stdin as Writable;
-  (child.stdio[FRAMES] as Readable).on("data", readFrames(receive, (error) => fail(`it spoke out of turn: ${error.message}`)));
-  for (const stream of ["stdout", "stderr"] as const) child[stream]?.on("data", (chunk: Uint8Array) => print(stream, chunk));
-  watchEnd(child, input, fail);
+  const read = [
+    readAll(child.frames, readFrames(receive, (error) => fail(`it spoke out of turn: ${error.message}`))),
+    readAll(child.stdout, (chunk) => print("stdout", chunk)),
+    readAll(child.stderr, (chunk) => print("stderr", chunk)),
+  ];
+  void watchEnd(child, Promise.allSettled(read)).then(fail);
   return {
     identity,
     entry: start.entry,
@@ -101,23 +102,22 @@ function watch(child: ChildProcess, identity: ProcessIdentity, start: HostStart)
       served++;
       printed = new Capture(SHOWN_BYTES);
       waiting.set(message.id, resolve);
-      input.write(frame);
+      child.input.write(frame).catch(() => {}); // EPIPE: it has ended, which `gone` says.
       return promise;
+    },
+    prepare: () => {
+      child.input.write(toFrame({ type: "prepare" }, MAX_FRAME_BYTES)).catch(() => {}); // As above.
     },
   };
 }
 
-function watchEnd(child: ChildProcess, input: Writable, fail: (why: string) => void): void {
-  input.on("error", () => {}); // EPIPE: it has ended, which `exit` reports.
-  child.on("error", (error) => fail(error.message));
-  child.on("exit", (code, signal) => {
-    const why = signal === null ? `it exited with code ${code}` : `it was ended by ${signal}`;
-    const late = setTimeout(() => fail(why), LAST_WORDS_MS);
-    child.once("close", () => {
-      clearTimeout(late);
-      fail(why);
-    });
-  });
+/** Why it is gone, after the last of what it wrote. A read that fails is the end of that pipe. */
+async function watchEnd(child: HostProcess, read: Promise<unknown>): Promise<string> {
+  const status = await child.exited;
+  await within(read, LAST_WORDS_MS);
+  child.input.end();
+  await Promise.all([child.frames, child.stdout, child.stderr].map((pipe) => pipe.close()));
+  return status.kind === "exited" ? `it exited with code ${status.code}` : `it was ended by ${status.signal}`;
 }
 
 function readFrames(receive: (frame: FromHost, bytes: number) => void, fail: (error: Error) => void): (chunk: Uint8Array) => void {

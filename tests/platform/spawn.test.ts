@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { identifyChild, readStat } from "../../lib/platform/proc.ts";
-import { OPEN_INPUT, type OutputPipe, SpawnFailure, spawnProcess, type SpawnRequest } from "../../lib/platform/spawn.ts";
+import type { OutputPipe } from "../../lib/platform/pipe-ends.ts";
+import { OPEN_INPUT, SpawnFailure, spawnProcess, type SpawnRequest } from "../../lib/platform/spawn.ts";
 
 const onDeno = "Deno" in globalThis;
 const env = { PATH: "/usr/local/bin:/usr/bin:/bin" };

@@ -43,8 +43,8 @@ describe("a cancel", () => {
   test("while the drain waits for a leftover does not change how the process ended", async () => {
     await using bench = openBench();
     const stop = new AbortController();
-    const run = bench.sh("sleep 300 & echo gone; exit 6", { signal: stop.signal });
-    setTimeout(() => stop.abort(), 80);
+    const onOutput = () => void setTimeout(() => stop.abort(), 50);
+    const run = bench.sh("sleep 300 & echo gone; exit 6", { signal: stop.signal, onOutput });
     expect(["exited", "cancelled"]).toContain((await run).outcome.kind);
     expect(taggedPids(bench.runtime)).toEqual([]);
   });
