@@ -5,7 +5,7 @@ import type { EnvironmentRules } from "./merge.ts";
 import type { Environment } from "./paths.ts";
 
 /** Variables that the server reads its token from; nothing re-admits them. */
-const SERVER_TOKENS = ["ORRERY_TOKEN", "ORRERY_SERVER_TOKEN"];
+export const SERVER_TOKENS: readonly string[] = ["ORRERY_TOKEN", "ORRERY_SERVER_TOKEN"];
 /** They would turn this very program into something else in a child that runs Bun. */
 const HOST_SWITCHES = ["BUN_OPTIONS", "BUN_BE_BUN"];
 /** A script would take the inputs of a call around it for its own. */

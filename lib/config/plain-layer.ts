@@ -19,7 +19,9 @@ export function environmentLayer(env: Environment): Layer {
     const value = env[name];
     if (value === undefined || value === "") return [];
     const parsed = v.safeParse(SettingsFile.entries[key], value);
-    if (!parsed.success) throw new ConfigError(`Cannot use ${name}=${JSON.stringify(value)}: it ${parsed.issues[0].message}`);
+    // An address may hold what nobody else should see.
+    const shown = key === "base_url" ? name : `${name}=${JSON.stringify(value)}`;
+    if (!parsed.success) throw new ConfigError(`Cannot use ${shown}: it ${parsed.issues[0].message}`);
     return [[key, { value: parsed.output, source: { scope: "environment", key: name } }]] as const;
   });
   return { ...emptyLayer("environment"), plain: Object.fromEntries(given) };
@@ -30,13 +32,13 @@ export function flagLayer(flags: { readonly [K in PlainKey]?: PlainSettings[K] |
   const given = Object.entries(flags).filter(([, value]) => value !== undefined);
   return {
     ...emptyLayer("flag"),
-    plain: Object.fromEntries(given.map(([key, value]) => [key, { value, source: { scope: "flag", key: flagName(key) } }])),
+    plain: Object.fromEntries(given.map(([key, value]) => [key, { value, source: { scope: "flag", key: flagName(key, value) } }])),
   };
 }
 
-/** `limits.max_steps` is `--max-steps`; `speculation` can only be turned off. */
-function flagName(key: string): string {
-  if (key === "speculation") return "--no-speculation";
+/** `limits.max_steps` is `--max-steps`. */
+function flagName(key: string, value: unknown): string {
+  if (key === "speculation") return value === "off" ? "--no-speculation" : "--speculation";
   const last = key.split(".").at(-1) ?? key;
   return `--${last.replace(/_s$/, "").replaceAll("_", "-")}`;
 }

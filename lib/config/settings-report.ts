@@ -77,7 +77,8 @@ export function dotted(path: Path): string {
   return path.reduce<string>((text, key) => typeof key === "number" ? `${text}[${key}]` : text === "" ? key : `${text}.${key}`, "");
 }
 
+/** Short, and without the user name and password of an address. */
 function brief(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
+  const text = (JSON.stringify(value) ?? String(value)).replaceAll(/\/\/[^/@"\s]*@/g, "//…@");
   return text.length <= 60 ? text : `${text.slice(0, 60).toWellFormed()}…`;
 }

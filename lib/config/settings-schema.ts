@@ -39,7 +39,13 @@ const TrustGlob = v.pipe(text("a folder or a pattern for one"), v.regex(/^(?:\/|
 /** The keys of a settings file. Unknown ones are reported by `unknownKeys`, and `tools` and `hooks` looked at more closely. */
 export const SettingsFile = v.object({
   model: v.optional(text("provider/model")),
-  base_url: v.optional(v.pipe(text("an address"), v.check(isWebAddress, "must be an address that begins with http:// or https://"))),
+  base_url: v.optional(
+    v.pipe(
+      text("an address"),
+      v.check(isWebAddress, "must be an address that begins with http:// or https://"),
+      v.check(hasNoPassword, "must hold no user name and no password: keys come from the provider's variable"),
+    ),
+  ),
   mode: v.optional(v.picklist(Mode.options, `must be one of ${Mode.options.join(", ")}`)),
   speculation: v.optional(OnOff),
   limits: v.optional(v.object({
@@ -85,6 +91,12 @@ export const KNOWN_KEYS: Readonly<Record<string, readonly string[]>> = {
 
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** It is recorded and shown, and so would they be. */
+function hasNoPassword(address: string): boolean {
+  const url = URL.canParse(address) ? new URL(address) : null;
+  return url === null || (url.username === "" && url.password === "");
 }
 
 function isWebAddress(address: string): boolean {

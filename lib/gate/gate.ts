@@ -14,6 +14,7 @@
  * G6  A wish of a hook for approval counts in every mode and for tools that are always allowed.
  */
 import type { DeniedBy } from "../session/event.ts";
+import type { JsonInput } from "../session/json.ts";
 import type { Mode } from "../session/outcome.ts";
 import { admit, describeViolations, type GatedTool, type GateRequest, inputDigest, refuse, type Verdict } from "./authorize.ts";
 import type { HookNotice, InertHook } from "./hook.ts";
@@ -42,13 +43,20 @@ export interface Judgement {
 export interface Gate {
   /** Never rejects: whatever goes wrong in here is a refusal. */
   authorize(request: GateRequest<RuledTool>, signal: AbortSignal): Promise<Judgement>;
-  /** Whether hooks have a say in calls of this tool, which must then never run early. */
-  covers(tool: RuledTool): boolean;
+  /** The input of a call that this gate allows without asking anybody, a hook or a person; null for every other. */
+  allowsUnasked(request: GateRequest<RuledTool>): JsonInput | null;
 }
 
 export function createGate({ hooks, always_allow }: GateRules): Gate {
   return {
-    covers: (tool) => hooks.covers(ruleName(tool)),
+    allowsUnasked(request) {
+      try {
+        return judgeUnasked(request, { hooks, always_allow });
+      } catch {
+        // What cannot be weighed is not allowed; the call itself is told why when it comes to `authorize`.
+        return null;
+      }
+    },
     async authorize(request, signal) {
       const stage: Stage = { by: "unknown_tool" };
       try {
@@ -88,8 +96,20 @@ async function judge(
   const passed = await hooks.beforeCall({ name, input, read_only: tool.read_only }, signal);
   if (passed.kind === "refused") return { verdict: refuse("hook", passed.reason), notices: [] };
   stage.by = "schema";
-  const mustAsk = leave === "ask" && !(always_allow.has(name) && tool.rule_ambiguous !== true);
+  const mustAsk = leave === "ask" && !isAlwaysAllowed(tool, always_allow);
   return { verdict: afterHooks(tool, passed, mustAsk ? request.mode : null, leave === "ask"), notices: passed.notices };
+}
+
+function judgeUnasked(request: GateRequest<RuledTool>, { hooks, always_allow }: GateRules): JsonInput | null {
+  const admitted = admit(request);
+  if (admitted.kind === "denied" || hooks.covers(ruleName(admitted.tool))) return null;
+  const { tool, input } = admitted;
+  const leave = leaveOf(request.mode, tool.approval, tool.read_only);
+  return leave === "run" || (leave === "ask" && isAlwaysAllowed(tool, always_allow)) ? input : null;
+}
+
+function isAlwaysAllowed(tool: RuledTool, always_allow: ReadonlySet<string>): boolean {
+  return always_allow.has(ruleName(tool)) && tool.rule_ambiguous !== true;
 }
 
 /** `asking`: the mode that wants a person's approval, if it does; `excused`: it would, were the tool not always allowed. */

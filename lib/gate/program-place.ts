@@ -17,8 +17,10 @@ const TAKES_A_WORD = /^-(?:[mepr]|-eval|-print|-require|-import)$/;
 const FILE_NAME = /^[\w@.-]+\.\w+$/;
 
 export interface ProgramContext {
-  /** Absolute, without symlinks. What commands are started in. */
+  /** Absolute, without symlinks. */
   readonly workspace: string;
+  /** What commands are started in, if not there. */
+  readonly cwd?: string;
   /** The PATH of the child. */
   readonly path: string;
 }
@@ -41,12 +43,15 @@ export function workspaceProgram(argv: readonly string[], context: ProgramContex
   return null;
 }
 
+/** Of one command; more than any chain of runners has. */
+const MOST_WORDS = 1000;
+
 /** The same for a command of a shell: every word in the place of a command is looked at. */
 export function workspaceProgramOf(command: string, context: ProgramContext): string | null {
   for (const part of command.split(/[;&|()\n`{}]|\$\(/)) {
     const words = part.trim().split(/\s+/).map((word) => word.replaceAll(/["'\\]/g, "")).filter((word) => word !== "");
     const start = words.findIndex((word) => !/^(?:\w+=.*|!|if|then|else|elif|while|until|do)$/.test(word));
-    const found = start === -1 ? null : workspaceProgram(words.slice(start), context);
+    const found = start === -1 ? null : workspaceProgram(words.slice(start, start + MOST_WORDS), context);
     if (found !== null) return found;
   }
   return null;
@@ -59,12 +64,12 @@ function isFlagOrSetting(word: string): boolean {
 /** What a runner is given: a file as seen from the workspace, or a program on the PATH. */
 function programOrFile(word: string, context: ProgramContext): string | null {
   if (liesInWorkspace(word, context)) return word;
-  return !word.includes("/") && isFile(join(context.workspace, word)) ? word : null;
+  return !word.includes("/") && isFile(join(context.cwd ?? context.workspace, word)) ? word : null;
 }
 
-function liesInWorkspace(word: string, { workspace, path }: ProgramContext): boolean {
-  if (word.includes("/")) return isInside(resolve(workspace, word), workspace);
-  const found = path.split(delimiter).map((folder) => resolve(workspace, folder, word)).find(isFile);
+function liesInWorkspace(word: string, { workspace, cwd = workspace, path }: ProgramContext): boolean {
+  if (word.includes("/")) return isInside(resolve(cwd, word), workspace);
+  const found = path.split(delimiter).map((folder) => resolve(cwd, folder, word)).find(isFile);
   return found !== undefined && isInside(found, workspace);
 }
 

@@ -8,7 +8,7 @@
  * W3  A single file can be trusted by itself (what `tools create` wrote), as long as it stays as it is.
  */
 import { join } from "node:path";
-import { matchesWildcard } from "../session/wildcard.ts";
+import { matchesSequence, matchesWildcard } from "../session/wildcard.ts";
 import { entryName, type Survey, type SurveyEntry } from "./survey.ts";
 import type { TrustStore } from "./trust-store.ts";
 
@@ -91,8 +91,8 @@ export async function grantFileTrust(workspace: string, path: string, digest: st
 /** Whether a setting like `["~/code/**"]` names this folder. In a pattern `*` stays within one name, and `**` spans any number of them. */
 export function coversFolder(patterns: readonly string[], folder: string, home: string | null): boolean {
   return patterns.some((pattern) => {
-    if (!pattern.startsWith("~")) return matchesFolder(segments(pattern), segments(folder));
-    return home !== null && matchesFolder(segments(join(home, pattern.slice(1))), segments(folder));
+    if (!pattern.startsWith("~")) return matchesSequence(segments(pattern), segments(folder), "**", matchesWildcard);
+    return home !== null && matchesSequence(segments(join(home, pattern.slice(1))), segments(folder), "**", matchesWildcard);
   });
 }
 
@@ -166,27 +166,4 @@ function compare(
 
 function segments(path: string): readonly string[] {
   return path.split("/").filter((name) => name !== "" && name !== ".");
-}
-
-/** The wildcard algorithm again, over names instead of characters. */
-function matchesFolder(pattern: readonly string[], names: readonly string[]): boolean {
-  let at = 0;
-  let next = 0;
-  let star = -1;
-  let resume = 0;
-  while (at < names.length) {
-    const wanted = pattern[next];
-    if (wanted === "**") {
-      star = next++;
-      resume = at;
-    } else if (wanted !== undefined && matchesWildcard(wanted, names[at] ?? "")) {
-      next++;
-      at++;
-    } else if (star !== -1) {
-      next = star + 1;
-      at = ++resume;
-    } else return false;
-  }
-  while (pattern[next] === "**") next++;
-  return next === pattern.length;
 }

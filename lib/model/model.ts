@@ -13,11 +13,15 @@ import type { Finish, ModelErrorKind, Usage } from "../session/outcome.ts";
 export interface Model {
   /** `provider/model`, as sessions record it. */
   readonly id: string;
+  /** What drives sessions that work for a call of this one's, if it is another. */
+  readonly plain?: Model;
   /** @throws {ModelError} before or during iteration. */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
 }
 
 export interface ModelRequest {
+  /** Which turn of the session asks, and what began it: for code that stands in for a model. */
+  readonly turn?: { readonly number: number; readonly prompt: string };
   readonly messages: readonly Message[];
   readonly tools: readonly ToolDeclaration[];
 }
@@ -28,6 +32,8 @@ export type ModelEvent =
   /** A call's name is known; its arguments may still be coming. `position` counts calls of this reply from 0. */
   | { readonly type: "call_announced"; readonly position: number; readonly name: string }
   | { readonly type: "call_ready"; readonly position: number; readonly name: string; readonly arguments: string }
+  /** Of code that stands in for a model: a message for those who watch. */
+  | { readonly type: "said"; readonly message: { readonly type: string; readonly data: unknown; readonly timestamp: string } }
   | { readonly type: "finished"; readonly reply: ModelReply };
 
 export interface ModelReply {

@@ -8,7 +8,7 @@ import type { CallResult, Finish, Mode, ModelErrorKind, Outcome, TurnEnd, Usage 
  */
 export type Command =
   | ({ readonly type: "open"; readonly at: string; readonly session: string } & EventBody<"session_opened">)
-  | { readonly type: "prompt"; readonly at: string; readonly text: string; readonly source: string }
+  | { readonly type: "prompt"; readonly at: string; readonly text: string; readonly source: string; readonly key?: string }
   | { readonly type: "change_mode"; readonly at: string; readonly mode: Mode; readonly by: string }
   | { readonly type: "change_model"; readonly at: string; readonly model: string; readonly base_url?: string; readonly by: string }
   | ({ readonly type: "change_tools"; readonly at: string } & EventBody<"tools_changed">)

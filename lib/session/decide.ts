@@ -7,10 +7,11 @@
  * D4  A speculation is adopted or discarded within its step: whatever is left is discarded when the step is over.
  */
 import type { Command, Decision, Refusal } from "./command.ts";
+import type { OpenSpeculation } from "./early-runs.ts";
 import { EVENT_VERSION, type EventBody, type EventType, type SessionEvent } from "./event.ts";
 import { canonicalValue, type JsonInput } from "./json.ts";
 import type { CallResult, Outcome } from "./outcome.ts";
-import type { CallState, OpenSpeculation, SessionState, TurnState } from "./state.ts";
+import type { CallState, SessionState, TurnState } from "./state.ts";
 
 type Body = { [T in EventType]: { readonly type: T } & EventBody<T> }[EventType];
 type Running = Extract<TurnState, { kind: "running" }>;
@@ -48,7 +49,7 @@ function toBodies(state: SessionState, command: Command): readonly Body[] | Refu
     case "resume":
       return resume(state, command.at);
     case "fork":
-      return fork(state, command.from);
+      return fork(state, command.from, command.at);
     default:
       return state.turn.kind === "running" ? withinTurn(state, state.turn, command) : refuse("no_turn", "no turn is running");
   }
@@ -104,7 +105,8 @@ function open(state: SessionState, command: Extract<Command, { type: "open" }>):
 
 function prompt(state: SessionState, command: Extract<Command, { type: "prompt" }>): readonly Body[] | Refusal {
   if (state.turn.kind === "running") return refuse("busy", `turn ${state.turn.turn} is still running`);
-  return [{ type: "prompted", turn: state.counts.turns + 1, text: command.text, source: command.source }];
+  const { text, source, key } = command;
+  return [{ type: "prompted", turn: state.counts.turns + 1, text, source, ...(key === undefined ? {} : { key }) }];
 }
 
 function beginAttempt(state: SessionState, turn: Running): readonly Body[] | Refusal {
@@ -179,11 +181,11 @@ function onSpeculation(state: SessionState, command: SpeculationCommand): readon
   }
 }
 
-/** An early run of a runtime that died: how it went is not known, and nobody will adopt it. */
-function endOpen({ speculation, started_at, ended_at }: OpenSpeculation, at: string): readonly Body[] {
+/** An early run that is not ours any more: nobody here will adopt it. */
+function endOpen({ speculation, started_at, ended_at }: OpenSpeculation, outcome: Outcome, at: string): readonly Body[] {
   if (ended_at !== null) return [];
   const duration_ms = Math.max(0, Date.parse(at) - Date.parse(started_at));
-  return [{ type: "speculation_ended", speculation, outcome: { kind: "unknown", cause: "runtime_died" }, duration_ms }];
+  return [{ type: "speculation_ended", speculation, outcome, duration_ms }];
 }
 
 function discardOpen(state: SessionState, reason: EventBody<"speculation_discarded">["reason"]): readonly Body[] {
@@ -198,7 +200,9 @@ function onCall(turn: Running, command: Extract<TurnCommand, CallCommand>): read
     case "allow_call":
       return inStatus(call, "requested", () => [allowed(call.call, command.input, command.by)]);
     case "deny_call":
-      return inStatus(call, "requested", () => denied(call.call, command.by, command.reason));
+      return call.status.kind === "running" || call.status.kind === "denied"
+        ? refuse("not_now", `${call.call} is ${call.status.kind}, so it can no longer be refused`)
+        : denied(call.call, command.by, command.reason);
     case "request_approval":
       return inStatus(call, "requested", () => [{
         type: "approval_requested",
@@ -245,20 +249,21 @@ function resume(state: SessionState, at: string): readonly Body[] | Refusal {
   return [
     { type: "session_resumed", calls: started.map((call) => call.call) },
     ...started.map((call) => unknownEnd(call, at)),
-    ...state.speculation.open.flatMap((each) => endOpen(each, at)),
+    ...state.speculation.open.flatMap((each) => endOpen(each, { kind: "unknown", cause: "runtime_died" }, at)),
     ...discardOpen(state, "cancelled"),
     ...interrupted,
   ];
 }
 
 /** The turn stays open, as it was there; its calls run in the other session, if at all. */
-function fork(state: SessionState, from: string): readonly Body[] {
+function fork(state: SessionState, from: string, at: string): readonly Body[] {
   const open = state.turn.kind === "running" ? openCalls(state.turn) : [];
   return [
     { type: "session_forked", from, from_seq: state.seq },
     ...open.map((call) =>
       notStarted(call.call, "forked", "This call was not run here: the session was forked before its result was known.")
     ),
+    ...state.speculation.open.flatMap((each) => endOpen(each, { kind: "not_started", reason: "forked" }, at)),
     ...discardOpen(state, "cancelled"),
   ];
 }

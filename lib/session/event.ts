@@ -71,7 +71,8 @@ export const bodies = {
     runtime: v.string(),
     parent: v.optional(v.object({ session: SessionId, call: CallId })),
   }),
-  prompted: v.object({ turn: positive, text: v.string(), source: v.string() }),
+  /** `key`: one prompt of however many requests with this key. */
+  prompted: v.object({ turn: positive, text: v.string(), source: v.string(), key: v.optional(v.string()) }),
   mode_changed: v.object({ mode: Mode, by: v.string() }),
   model_changed: v.object({ model: v.string(), base_url: v.optional(v.string()), by: v.string() }),
   /** The tools or the system text differ from those last recorded (a session opened again after an edit). */

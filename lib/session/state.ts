@@ -8,6 +8,7 @@
  */
 import { append, type AppendList, emptyList, toArray } from "./append-list.ts";
 import { parseArguments } from "./arguments.ts";
+import { beginReads, changeSpeculation, commitReads, endRead, noEarlyRuns, type SpeculationState } from "./early-runs.ts";
 import {
   type EventBody,
   type EventOf,
@@ -39,33 +40,6 @@ export interface SessionState {
   readonly speculation: SpeculationState;
   /** How far old parts of the conversation must be shortened, learnt from answers that it was too long. */
   readonly shortening: number;
-}
-
-/** Early runs of the open step, and what they were worth so far. */
-export interface SpeculationState {
-  readonly open: readonly OpenSpeculation[];
-  /** Times that adopted runs of the open step passed before its reply was complete, apart from each other. */
-  readonly adopted: readonly Interval[];
-  /** Wall time of adopted runs that passed before their reply was complete. */
-  readonly saved_ms: number;
-  /** Runs whose results nobody used. */
-  readonly wasted: number;
-}
-
-/** Milliseconds of the clock of the log. */
-export interface Interval {
-  readonly from: number;
-  readonly to: number;
-}
-
-export interface OpenSpeculation {
-  readonly speculation: string;
-  readonly name: string;
-  readonly started_at: string;
-  readonly ended_at: string | null;
-  /** When the reply was committed, if it was. */
-  readonly committed_at: string | null;
-  readonly process?: { readonly pid: number; readonly pgid: number; readonly start_time: string };
 }
 
 export interface SessionHeader {
@@ -119,7 +93,7 @@ export interface CallState {
 export type CallStatus =
   | { readonly kind: "requested" }
   | { readonly kind: "asking"; readonly reason: string; readonly input_digest: string; readonly input: JsonInput }
-  | { readonly kind: "allowed"; readonly input: JsonInput }
+  | { readonly kind: "allowed"; readonly input: JsonInput; readonly by: string }
   | { readonly kind: "denied"; readonly by: string; readonly reason: string }
   | {
     readonly kind: "running";
@@ -139,7 +113,7 @@ export type CallStatus =
 
 /** One closed part of the conversation. */
 export type Entry =
-  | { readonly kind: "prompt"; readonly turn: number; readonly text: string; readonly source: string }
+  | { readonly kind: "prompt"; readonly turn: number; readonly text: string; readonly source: string; readonly key?: string }
   | {
     readonly kind: "reply";
     readonly turn: number;
@@ -165,7 +139,7 @@ export const initialState: SessionState = {
   scratch: {},
   usage: { input_tokens: 0, output_tokens: 0 },
   counts: { turns: 0, steps: 0, calls: 0 },
-  speculation: { open: [], adopted: [], saved_ms: 0, wasted: 0 },
+  speculation: noEarlyRuns,
   shortening: 0,
 };
 
@@ -208,7 +182,7 @@ function apply(state: SessionState, event: SessionEvent): SessionState {
     case "reply_committed":
       return commitReply(state, event);
     case "call_allowed":
-      return changeCall(state, event.call, () => ({ kind: "allowed", input: recordedInput(event) }));
+      return changeCall(state, event.call, () => ({ kind: "allowed", input: recordedInput(event), by: event.by }));
     case "call_denied":
       return changeCall(state, event.call, () => ({ kind: "denied", by: event.by, reason: event.reason }));
     case "approval_requested":
@@ -265,9 +239,10 @@ function changeHeader(state: SessionState, change: Partial<SessionHeader>): Sess
 function startTurn(state: SessionState, event: EventOf<"prompted">): SessionState {
   const closed = closeStep(state);
   if (closed.turn.kind === "running" && closed.turn.turn === event.turn) return holdTurn(closed, closed.turn, event);
+  const { turn, text, source, key } = event;
   return {
     ...closed,
-    history: append(closed.history, { kind: "prompt", turn: event.turn, text: event.text, source: event.source }),
+    history: append(closed.history, { kind: "prompt", turn, text, source, ...(key === undefined ? {} : { key }) }),
     turn: { kind: "running", turn: event.turn, step: 0, phase: { kind: "ready" } },
     counts: { ...closed.counts, turns: closed.counts.turns + 1 },
   };
@@ -287,7 +262,7 @@ function startStep(state: SessionState, event: EventOf<"step_started">): Session
   return {
     ...closed,
     turn: { kind: "running", turn: event.turn, step: event.step, phase: { kind: "asking", attempt: 0, status: { kind: "none" } } },
-    speculation: { ...closed.speculation, adopted: [] },
+    speculation: beginReads(closed.speculation),
     counts: { ...closed.counts, steps: closed.counts.steps + 1 },
   };
 }
@@ -310,7 +285,7 @@ function commitReply(state: SessionState, event: EventOf<"reply_committed">): Se
   const reply: RecordedReply = { text, model, ...(provider_blocks === undefined ? {} : { provider_blocks }) };
   const counted = {
     ...state,
-    speculation: commitSpeculations(state.speculation, event.at),
+    speculation: commitReads(state.speculation, event.at),
     usage: addUsage(state.usage, event.usage),
     counts: { ...state.counts, calls: state.counts.calls + calls.length },
   };
@@ -371,8 +346,8 @@ function changeCall(state: SessionState, call: string, change: (status: CallStat
 function endCall(state: SessionState, event: EventOf<"call_ended">): SessionState {
   const { outcome, result, duration_ms, speculation } = event;
   if (!isOpenCall(state, event.call)) return recordLate(state, event.call, result);
-  const adopted = speculation === undefined ? state : { ...state, speculation: adoptSpeculation(state.speculation, speculation) };
-  const ended = changeCall(adopted, event.call, () => ({
+  const counted = { ...state, speculation: endRead(state.speculation, event, isLeadingRead(state, event.call)) };
+  const ended = changeCall(counted, event.call, () => ({
     kind: "ended",
     outcome,
     result,
@@ -382,6 +357,13 @@ function endCall(state: SessionState, event: EventOf<"call_ended">): SessionStat
   if (ended.turn.kind !== "running" || ended.turn.phase.kind !== "calling") return ended;
   const allEnded = ended.turn.phase.calls.every((call) => call.status.kind === "ended");
   return allEnded ? closeStep(ended) : ended;
+}
+
+/** Whether nothing but reads stands before it, as calls that run early do. */
+function isLeadingRead(state: SessionState, call: string): boolean {
+  const calls = state.turn.kind === "running" && state.turn.phase.kind === "calling" ? state.turn.phase.calls : [];
+  const at = calls.findIndex((each) => each.call === call);
+  return at >= 0 && calls.slice(0, at + 1).every((each) => each.read_only);
 }
 
 function isOpenCall(state: SessionState, call: string): boolean {
@@ -411,56 +393,6 @@ function closeStep(state: SessionState): SessionState {
 function endTurn(state: SessionState, event: EventOf<"turn_ended">): SessionState {
   const { turn, reason, detail } = event;
   return { ...closeStep(state), turn: { kind: "idle", last: { turn, reason, ...(detail === undefined ? {} : { detail }) } } };
-}
-
-function changeSpeculation(
-  state: SpeculationState,
-  event: EventOf<"speculation_started" | "speculation_spawned" | "speculation_ended" | "speculation_discarded">,
-): SpeculationState {
-  const { speculation } = event;
-  switch (event.type) {
-    case "speculation_started":
-      return {
-        ...state,
-        open: [...state.open, { speculation, name: event.name, started_at: event.at, ended_at: null, committed_at: null }],
-      };
-    case "speculation_spawned": {
-      const process = { pid: event.pid, pgid: event.pgid, start_time: event.start_time };
-      return { ...state, open: state.open.map((each) => each.speculation === speculation ? { ...each, process } : each) };
-    }
-    case "speculation_ended":
-      return { ...state, open: state.open.map((each) => each.speculation === speculation ? { ...each, ended_at: event.at } : each) };
-    case "speculation_discarded": {
-      const open = state.open.filter((each) => each.speculation !== speculation);
-      return { ...state, open, wasted: state.wasted + state.open.length - open.length };
-    }
-  }
-}
-
-function commitSpeculations(state: SpeculationState, at: string): SpeculationState {
-  return state.open.length === 0 ? state : { ...state, open: state.open.map((each) => ({ ...each, committed_at: at })) };
-}
-
-function adoptSpeculation(state: SpeculationState, speculation: string): SpeculationState {
-  const adopted = state.open.find((each) => each.speculation === speculation);
-  if (adopted === undefined) return state;
-  const open = state.open.filter((each) => each !== adopted);
-  const ends = [adopted.ended_at, adopted.committed_at].flatMap((at) => at === null ? [] : [Date.parse(at)]);
-  const interval = { from: Date.parse(adopted.started_at), to: Math.min(...ends) };
-  if (ends.length === 0 || interval.to <= interval.from) return { ...state, open };
-  const { apart, gained } = addInterval(state.adopted, interval);
-  return { ...state, open, adopted: apart, saved_ms: state.saved_ms + gained };
-}
-
-/** Runs beside each other save their time once: what counts is what the new one adds to the others. */
-function addInterval(intervals: readonly Interval[], added: Interval): { readonly apart: readonly Interval[]; readonly gained: number } {
-  const touching = intervals.filter(({ from, to }) => from <= added.to && added.from <= to);
-  const merged = {
-    from: Math.min(added.from, ...touching.map(({ from }) => from)),
-    to: Math.max(added.to, ...touching.map(({ to }) => to)),
-  };
-  const before = touching.reduce((sum, { from, to }) => sum + to - from, 0);
-  return { apart: [...intervals.filter((each) => !touching.includes(each)), merged], gained: merged.to - merged.from - before };
 }
 
 function changeScratch(scratch: Readonly<Record<string, string>>, key: string, value: string | null): Readonly<Record<string, string>> {

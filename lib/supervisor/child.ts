@@ -8,11 +8,11 @@ import type { Buffer } from "node:buffer";
 import { writeSync } from "node:fs";
 import process from "node:process";
 import * as v from "valibot";
-import type { Json, JsonInput, JsonObject } from "../session/json.ts";
+import { type Json, type JsonInput, type JsonObject, parseJson } from "../session/json.ts";
 import type { HostContext, HostModule, HostReply } from "../session/launch.ts";
 import { runBuiltin } from "../tools/builtin/catalog.ts";
 import { LineReader, toFrame } from "./frames.ts";
-import { FRAMES, type FromHost, MAX_FRAME_BYTES, ToHost } from "./wire.ts";
+import { FRAMES, type FromHost, type HostCall, MAX_FRAME_BYTES, ToHost } from "./wire.ts";
 
 export type ToolRunner = (tool: string, input: JsonInput, context: HostContext) => Promise<HostReply>;
 
@@ -27,15 +27,22 @@ export async function runToolHost(run: ToolRunner = runBuiltin): Promise<void> {
   for await (const chunk of process.stdin as AsyncIterable<Uint8Array>) {
     for (const line of reader.push(chunk)) {
       const call = v.parse(ToHost, JSON.parse(line));
-      if (call.module !== undefined) return send({ type: "reply", id: call.id, reply: await answer(call, run) });
+      if (call.type === "prepare") {
+        last = last.then(prepareForModule);
+        continue;
+      }
+      if (call.module !== undefined) {
+        await last;
+        return send({ type: "reply", id: call.id, reply: await answer(call, run) });
+      }
       last = last.then(async () => send({ type: "reply", id: call.id, reply: await answer(call, run) }));
     }
   }
 }
 
-async function answer(call: ToHost, run: ToolRunner): Promise<HostReply> {
+async function answer(call: HostCall, run: ToolRunner): Promise<HostReply> {
   try {
-    const input = { value: JSON.parse(call.input) as JsonObject, text: call.input };
+    const input = { value: parseJson(call.input) as JsonObject, text: call.input };
     return call.module === undefined ? await run(call.tool, input, call.context) : await answerModule(call.module, call, input);
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
@@ -43,8 +50,13 @@ async function answer(call: ToHost, run: ToolRunner): Promise<HostReply> {
   }
 }
 
+/** What a call of a module needs and is the same for all of them. */
+async function prepareForModule(): Promise<void> {
+  (await import("../tools/sdk/module.ts")).prepare();
+}
+
 /** SIGTERM is how a call is told to stop. Before the file is loaded, and once it has answered, there is nothing to wait for. */
-async function answerModule({ file, ask }: HostModule, { id, tool, context }: ToHost, input: JsonInput): Promise<HostReply> {
+async function answerModule({ file, ask }: HostModule, { id, tool, context }: HostCall, input: JsonInput): Promise<HostReply> {
   const { describeModule, runModuleTool } = await import("../tools/sdk/module.ts");
   if (ask === "describe") return await describeModule(file, context);
   const stop = new AbortController();

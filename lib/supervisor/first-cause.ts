@@ -3,6 +3,9 @@ import type { Outcome } from "../session/outcome.ts";
 /** Why a call was ended from outside. */
 export type Stopped = Extract<Outcome, { kind: "timed_out" | "cancelled" }>;
 
+/** The reason of a cancel after which nobody wants what the call was doing: it is given no time to end by itself. */
+export const UNWANTED = "unwanted";
+
 /**
  * The one race of a call: its own end, the deadline, the cancel. The first wins, and whatever comes later changes
  * nothing. Time is monotonic. `end` never rejects.

@@ -1,19 +1,23 @@
 /**
- * [worker thread] One call of a tool that is a user's module: a host of its own, started for it, tagged as the call's
- * process and ended with it. A host that has loaded a user's file never serves another call.
+ * [worker thread] One call of a tool that is a user's module: a host of its own, started for it or ahead of it, tagged as
+ * the call's process and ended with it. A host that has loaded a user's file never serves another call.
  */
 import type { HostLaunch, HostReply, Run } from "../session/launch.ts";
 import type { Census } from "./census.ts";
 import { firstCause, type Stopped } from "./first-cause.ts";
 import { endAll } from "./kill.ts";
+import { tagEnvironment } from "./lineage.ts";
 import { MessageRelay } from "./messages.ts";
 import { Capture, LiveOutput } from "./output.ts";
-import { GRACE_MS, LEFTOVER_GRACE_MS, nameSurvivors, type ProcessWatch, unstarted } from "./process.ts";
+import { graceFor, LEFTOVER_GRACE_MS, nameSurvivors, type ProcessWatch, unstarted } from "./process.ts";
+import type { Spare } from "./spares.ts";
 import { type HostStart, startToolHost, type ToolHost } from "./tool-host.ts";
 
 export interface ModuleJob {
   readonly launch: HostLaunch;
   readonly host: Pick<HostStart, "command" | "tags" | "entry" | "start_ms">;
+  /** Takes one that was started ahead, if there is one. */
+  takeSpare(): Spare | null;
 }
 
 const CAP_BYTES = 64 * 1024;
@@ -32,26 +36,29 @@ export async function runModuleCall(job: ModuleJob, watch: ProcessWatch, census:
   const printed = { stdout: new Capture(CAP_BYTES), stderr: new Capture(CAP_BYTES) };
   const live = watch.onOutput === undefined ? null : new LiveOutput(watch.onOutput);
   const relay = watch.onMessages === undefined ? null : new MessageRelay(watch.onMessages);
+  const listener: Pick<HostStart, "onPrinted" | "onMessage"> = {
+    onPrinted: (stream, chunk) => {
+      printed[stream].push(chunk);
+      live?.push(stream, chunk);
+    },
+    onMessage: (message, bytes) => relay?.push(message, bytes),
+  };
+  const spare = job.takeSpare();
   let host: ToolHost;
   try {
-    host = startToolHost({
-      ...job.host,
-      onPrinted: (stream, chunk) => {
-        printed[stream].push(chunk);
-        live?.push(stream, chunk);
-      },
-      onMessage: (message, bytes) => relay?.push(message, bytes),
-    });
+    host = spare?.host ?? startToolHost({ ...job.host, ...listener });
   } catch (error) {
     return unstarted("cannot_start", began, (error as Error).message);
   }
+  spare?.listen(listener);
   census.claim(host.identity, host.entry);
   watch.onSpawned(host.identity);
-  const end = await firstCause(serve(host, job.launch), job.launch.timeout_ms, signal);
-  const grace = end.kind === "timed_out" || end.kind === "cancelled" ? GRACE_MS : LEFTOVER_GRACE_MS;
+  const end = await firstCause(serve(host, spare === null ? job.launch : tagged(job, spare)), job.launch.timeout_ms, signal);
+  const grace = end.kind === "timed_out" || end.kind === "cancelled" ? graceFor(signal) : LEFTOVER_GRACE_MS;
   const { found, insisted, surviving } = await endAll({ leader: host.identity, entry: host.entry }, census, grace);
   await host.gone;
   census.release(host.identity);
+  spare?.done();
   live?.close();
   relay?.close();
   const told = tell(end, nameSurvivors(surviving));
@@ -63,6 +70,12 @@ export async function runModuleCall(job: ModuleJob, watch: ProcessWatch, census:
     reaped: end.kind === "timed_out" || end.kind === "cancelled" ? insisted : found,
     ...(relay === null || relay.dropped === 0 ? {} : { messages_dropped: relay.dropped }),
   };
+}
+
+/** What a host that was started ahead starts in the call carries the call's tags too (S2 in spares.ts). */
+function tagged({ launch, host: { tags, entry } }: ModuleJob, spare: Spare): HostLaunch {
+  const env = tagEnvironment(launch.context.env, { ...tags, lineage: `${spare.lineage}:${entry}` });
+  return { ...launch, context: { ...launch.context, env } };
 }
 
 async function serve(host: ToolHost, { tool, module, input, context }: HostLaunch): Promise<End> {

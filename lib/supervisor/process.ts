@@ -13,7 +13,7 @@ import type { SpawnedProcess } from "../platform/spawn.ts";
 import { NOTHING_CAPTURED, type ProcessIdentity, type ProcessLaunch, type Run } from "../session/launch.ts";
 import type { Outcome, ReapedProcess } from "../session/outcome.ts";
 import type { Census, Target } from "./census.ts";
-import { firstCause } from "./first-cause.ts";
+import { firstCause, UNWANTED } from "./first-cause.ts";
 import { LineReader } from "./frames.ts";
 import { endAll, type Ended } from "./kill.ts";
 import { MESSAGE_LINE_BYTES, MessageRelay, type MessageSink, readMessageLine } from "./messages.ts";
@@ -37,6 +37,11 @@ export interface ProcessWatch {
 /** How long SIGTERM is given before SIGKILL. What is left over after a normal end should not be there: it gets less. */
 export const GRACE_MS = 1500;
 export const LEFTOVER_GRACE_MS = 500;
+
+export function graceFor(signal: AbortSignal): number {
+  return signal.reason === UNWANTED ? 0 : GRACE_MS;
+}
+
 /** How long output is waited for after the end, while somebody of the call may still write. */
 export const DRAIN_MS = 150;
 /** And when nobody of the call is left: end of file comes at once, unless a process that hides holds the pipe. */
@@ -54,7 +59,7 @@ export async function runProcess(job: ProcessJob, watch: ProcessWatch, census: C
   watch.onSpawned(identity);
   const output = drain(child, job.launch, watch);
   const outcome = await firstCause(child.exited, job.launch.timeout_ms, signal);
-  const { reaped, surviving } = await endCall(outcome, child, { leader: identity, entry: job.entry }, census, output);
+  const { reaped, surviving } = await endCall(outcome, child, { leader: identity, entry: job.entry }, census, output, graceFor(signal));
   const captured = await output.finish();
   child.releaseInput();
   census.release(identity);
@@ -74,13 +79,14 @@ async function endCall(
   target: Target,
   census: Census,
   output: Drain,
+  grace_ms: number,
 ): Promise<{ readonly reaped: readonly ReapedProcess[]; readonly surviving: Ended["surviving"] }> {
   if (outcome.kind === "exited" || outcome.kind === "signalled") {
     await within(output.ended, DRAIN_MS);
     const { found, surviving } = await endAll(target, census, LEFTOVER_GRACE_MS);
     return { reaped: found, surviving };
   }
-  const { insisted, surviving } = await endAll(target, census, GRACE_MS);
+  const { insisted, surviving } = await endAll(target, census, grace_ms);
   await within(child.exited, LAST_DRAIN_MS);
   return { reaped: insisted, surviving };
 }

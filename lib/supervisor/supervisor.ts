@@ -37,6 +37,8 @@ export interface Supervisor {
   workerOf(session: string): string;
   /** Starts a tool host ahead of need. */
   warm(): void;
+  /** The same for a call of a user's module that this session is about to make. */
+  warmModule(session: string): void;
   /** Processes that are alive on behalf of calls now. */
   live(): readonly LiveProcess[];
   /**
@@ -60,7 +62,7 @@ export interface RunRequest {
   readonly session: string;
   readonly call: string;
   readonly launch: Launch;
-  /** Aborting ends the call as `cancelled`. */
+  /** Aborting ends the call as `cancelled`; with the reason UNWANTED, without any grace. */
   readonly signal: AbortSignal;
   onSpawned?(identity: ProcessIdentity): void;
   /** Live output, coalesced and capped. */
@@ -120,7 +122,10 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     },
     workerOf: (session) => seats.of(session).name,
     warm: () => {
-      if (closing === null) links[0]?.warm();
+      if (closing === null) links[0]?.warm(false);
+    },
+    warmModule: (session) => {
+      if (closing === null) seats.of(session).warm(true);
     },
     live: () => links.flatMap((link) => link.live()),
     endLeftovers: async (calls) => (await Promise.all(calls.map((left) => endLeftover(left, census)))).flat(),
@@ -160,6 +165,7 @@ function refuseAll(problem: string): Supervisor {
     unpromised: () => [problem],
     workerOf: () => "none",
     warm: () => {},
+    warmModule: () => {},
     live: () => [],
     endLeftovers: () => Promise.resolve([]),
     close: () => Promise.resolve(),

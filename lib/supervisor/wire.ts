@@ -6,6 +6,7 @@ import * as v from "valibot";
 import type { Json, JsonObject } from "../session/json.ts";
 import type { HostContext, HostModule, HostReply, Launch, ProcessIdentity, Run } from "../session/launch.ts";
 import { Outcome, ReapedProcess } from "../session/outcome.ts";
+import { UNWANTED } from "./first-cause.ts";
 
 const id = v.pipe(v.number(), v.integer());
 const duration = v.pipe(v.number(), v.finite(), v.minValue(0));
@@ -108,8 +109,10 @@ export const ToWorker = v.variant("type", [
   v.object({ type: v.literal("say"), id, number: id, line: v.string() }),
   /** Lines of a conversation were taken by who listens. */
   v.object({ type: v.literal("took"), id, bytes: v.number() }),
-  v.object({ type: v.literal("cancel"), id }),
-  v.object({ type: v.literal("warm") }),
+  /** `reason`: null for whoever gives none, and may wish for a gentle end. */
+  v.object({ type: v.literal("cancel"), id, reason: v.nullable(v.literal(UNWANTED)) }),
+  /** `modules`: for calls of users' modules, not of built-ins. */
+  v.object({ type: v.literal("warm"), modules: v.boolean() }),
   v.object({ type: v.literal("close") }),
 ]);
 export type ToWorker = v.InferOutput<typeof ToWorker>;
@@ -133,8 +136,7 @@ export const FromWorker = v.variant("type", [
 ]);
 export type FromWorker = v.InferOutput<typeof FromWorker>;
 
-/** Worker thread → tool host. */
-export const ToHost = v.object({
+const HostCallSchema = v.object({
   type: v.literal("call"),
   id,
   tool: v.string(),
@@ -143,7 +145,14 @@ export const ToHost = v.object({
   input: v.string(),
   context: HostContextSchema,
 });
+/** Worker thread → tool host. */
+export const ToHost = v.variant("type", [
+  HostCallSchema,
+  /** A call of a user's module is to come. */
+  v.object({ type: v.literal("prepare") }),
+]);
 export type ToHost = v.InferOutput<typeof ToHost>;
+export type HostCall = v.InferOutput<typeof HostCallSchema>;
 
 /** Tool host → worker thread. */
 export const FromHost = v.variant("type", [

@@ -11,7 +11,7 @@ import * as v from "valibot";
 import { startSupervisorThread } from "../platform/self.ts";
 import type { Conversation, ConversationRequest, ProcessIdentity, Run } from "../session/launch.ts";
 import { Dialogue } from "./dialogue.ts";
-import { MAX_TIMER_MS } from "./first-cause.ts";
+import { MAX_TIMER_MS, UNWANTED } from "./first-cause.ts";
 import { endAll, killNow } from "./kill.ts";
 import { carries } from "./lineage.ts";
 import { type Ground, PendingRuns } from "./pending.ts";
@@ -75,8 +75,8 @@ export class WorkerLink {
     return this.#pending.all().flatMap(({ leader, call }) => leader === null ? [] : [{ ...leader, call, worker: this.name }]);
   }
 
-  warm(): void {
-    this.#send({ type: "warm" });
+  warm(modules: boolean): void {
+    this.#send({ type: "warm", modules });
   }
 
   run(request: RunRequest): Promise<Run> {
@@ -84,7 +84,7 @@ export class WorkerLink {
     if (signal.aborted) return Promise.resolve(unstarted("cancelled", performance.now()));
     const id = ++this.#runs;
     return new Promise((resolve) => {
-      const cancel = () => this.#cancel(id);
+      const cancel = () => this.#cancel(id, signal.reason === UNWANTED ? UNWANTED : null);
       this.#pending.add(id, call, request, (run) => {
         signal.removeEventListener("abort", cancel);
         resolve(run);
@@ -98,7 +98,7 @@ export class WorkerLink {
   open(request: ConversationRequest): Conversation {
     const { call, launch, line_bytes, window_bytes, stderr_bytes } = request;
     const id = ++this.#runs;
-    const dialogue = new Dialogue(id, request, { send: (message) => this.#send(message), cancel: () => this.#cancel(id) });
+    const dialogue = new Dialogue(id, request, { send: (message) => this.#send(message), cancel: () => this.#cancel(id, null) });
     this.#pending.add(id, call, { dialogue }, (run) => dialogue.settle(run));
     const { argv, cwd, env } = launch;
     this.#send({ type: "converse", id, call, launch: { argv, cwd, env }, line_bytes, window_bytes, stderr_bytes });
@@ -125,11 +125,11 @@ export class WorkerLink {
     for (const { leader, entry } of this.#pending.all()) killNow({ leader, entry }, census);
   }
 
-  #cancel(id: number): void {
+  #cancel(id: number, reason: typeof UNWANTED | null): void {
     const pending = this.#pending.get(id);
     if (pending?.sent === false) return pending.settle(unstarted("cancelled", pending.began));
     if (this.#thread.kind !== "ready") return; // Its worker is dead, and so is it before long.
-    this.#send({ type: "cancel", id });
+    this.#send({ type: "cancel", id, reason });
     this.#expect(id, 0);
   }
 

@@ -11,11 +11,12 @@ import { adoptOrphans } from "../platform/reaper.ts";
 import type { Launch, ProcessIdentity, Run } from "../session/launch.ts";
 import { createCensus } from "./census.ts";
 import { TalkingProcess } from "./conversation.ts";
-import { HostPool } from "./hosts.ts";
+import { HostPool, type HostWatch } from "./hosts.ts";
 import { extendLineage, LINEAGE, tagEnvironment } from "./lineage.ts";
 import { FIRST_PAUSE_MS, Lookout } from "./lookout.ts";
 import { runModuleCall } from "./module-call.ts";
 import { type ProcessWatch, runProcess, unstarted } from "./process.ts";
+import { Spares } from "./spares.ts";
 import { type FromWorker, ToWorker, WorkerSetup } from "./wire.ts";
 
 type Message<T extends ToWorker["type"]> = Extract<ToWorker, { type: T }>;
@@ -24,11 +25,13 @@ const port = ownPort();
 const setup = v.parse(WorkerSetup, workerData);
 const census = createCensus();
 const lookout = new Lookout(census, (stray) => post({ type: "strayed", ...stray }));
-const pool = new HostPool(setup, census, {
+const hostWatch: HostWatch = {
   onStarted: (entry, identity) => post({ type: "host_started", entry, identity }),
   onEnded: (entry) => post({ type: "host_ended", entry }),
-});
-const running = new Map<number, { stop(): void; readonly settled: Promise<void> }>();
+};
+const pool = new HostPool(setup, census, hostWatch);
+const spares = new Spares(setup, census, hostWatch);
+const running = new Map<number, { stop(reason: string | null): void; readonly settled: Promise<void> }>();
 const talking = new Map<number, TalkingProcess>();
 
 const unadopted = adoptOrphans();
@@ -58,9 +61,9 @@ function receive(message: ToWorker): void {
     case "took":
       return talking.get(message.id)?.took(message.bytes);
     case "cancel":
-      return running.get(message.id)?.stop();
+      return running.get(message.id)?.stop(message.reason);
     case "warm":
-      return pool.warm();
+      return message.modules ? spares.prepare() : pool.warm();
     case "close":
       return void close();
   }
@@ -69,7 +72,7 @@ function receive(message: ToWorker): void {
 function begin(message: Message<"run">): void {
   const stop = new AbortController();
   running.set(message.id, {
-    stop: () => stop.abort(),
+    stop: (reason) => stop.abort(reason),
     settled: settle(message.id, perform(message, stop.signal), firstLook(message.launch)),
   });
 }
@@ -100,7 +103,8 @@ function perform({ id, launch, session, call, live }: Message<"run">, signal: Ab
   };
   if (launch.kind === "process") return runProcess({ launch, env: tagEnvironment(env, tags), entry: lineage.entry }, watch, census, signal);
   const { command, start_ms } = setup.hosts;
-  return runModuleCall({ launch, host: { command, tags, entry: lineage.entry, start_ms } }, watch, census, signal);
+  const job = { launch, host: { command, tags, entry: lineage.entry, start_ms }, takeSpare: () => spares.take() };
+  return runModuleCall(job, watch, census, signal);
 }
 
 function converse({ id, call, launch, line_bytes, window_bytes, stderr_bytes }: Message<"converse">): void {
@@ -141,9 +145,9 @@ function refuse(message: unknown, problem: string): void {
 }
 
 async function close(): Promise<void> {
-  for (const run of running.values()) run.stop();
+  for (const run of running.values()) run.stop(null);
   await Promise.all([...running.values()].map(({ settled }) => settled));
-  await pool.close();
+  await Promise.all([pool.close(), spares.close()]);
   post({ type: "closed" });
 }
 

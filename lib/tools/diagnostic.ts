@@ -6,11 +6,6 @@ export interface Diagnostic {
   /** From 1, where the format tells. */
   readonly line?: number;
   readonly column?: number;
-  readonly remedy?: string;
-}
-
-/** One that always says what would be right: all there is to say of Stella manifests, and of files that are not read. */
-export interface RemediedDiagnostic extends Diagnostic {
   readonly remedy: string;
 }
 
@@ -23,8 +18,8 @@ export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
   return diagnostics.some(({ severity }) => severity === "error");
 }
 
-/** One line for people: `12:3: message remedy`. */
+/** One line for people: `line 12, column 3: message. remedy`. */
 export function describeDiagnostic({ line, column, message, remedy }: Diagnostic): string {
   const where = line === undefined ? "" : `line ${line}${column === undefined ? "" : `, column ${column}`}: `;
-  return `${where}${message}${remedy === undefined ? "" : `. ${remedy}`}`;
+  return `${where}${message}. ${remedy}`;
 }

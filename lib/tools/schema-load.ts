@@ -265,10 +265,7 @@ class Loader {
     const message = unsupported
       ? `The pattern "${clip(source)}" cannot be run in linear time: ${clip(translation.problem)}`
       : `The pattern "${clip(source)}" is not a regular expression: ${clip(translation.problem)}`;
-    const remedy = unsupported
-      ? "Write it without look-around, backreferences and repeats of thousands."
-      : "Write a regular expression of JavaScript.";
-    this.#error(translation.code, pointer, message, remedy);
+    this.#error(translation.code, pointer, message, translation.remedy);
   }
 
   #payPattern(size: number, pointer: string): void {

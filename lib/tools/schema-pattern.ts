@@ -15,7 +15,9 @@ export interface PatternPlan {
 
 export type Translation =
   | { readonly kind: "plan"; readonly plan: PatternPlan; /** About how many steps it compiles to. */ readonly size: number }
-  | { readonly kind: "refused"; readonly code: "schema_pattern" | "schema_pattern_unsupported"; readonly problem: string };
+  | { readonly kind: "refused"; readonly code: RefusalCode; readonly problem: string; readonly remedy: string };
+
+type RefusalCode = "schema_pattern" | "schema_pattern_unsupported";
 
 /** A pattern that is ready to run. `cost` is the work that a text of this length takes at most. */
 export interface Matcher {
@@ -66,9 +68,14 @@ class Unsupported extends Error {
   override readonly name = "Unsupported";
 }
 
-function refused(code: "schema_pattern" | "schema_pattern_unsupported", problem: string): Translation {
-  return { kind: "refused", code, problem };
+function refused(code: RefusalCode, problem: string): Translation {
+  return { kind: "refused", code, problem, remedy: REMEDIES[code] };
 }
+
+const REMEDIES: Readonly<Record<RefusalCode, string>> = {
+  schema_pattern: "Write a regular expression of JavaScript.",
+  schema_pattern_unsupported: "Write it without look-around, backreferences and repeats of thousands.",
+};
 
 /** Schemas in the wild have escapes that only the lenient flavour accepts (`\_`), so both count as valid. */
 function syntaxFault(source: string): string | null {

@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
-import type { Diagnostic, RemediedDiagnostic } from "./diagnostic.ts";
+import type { Diagnostic } from "./diagnostic.ts";
 import { sha256 } from "../session/digest.ts";
 
 export type ToolFile =
@@ -26,39 +26,62 @@ export async function readToolFiles(directory: string, extension: string): Promi
     files.push(...await Promise.all(batch.map((name) => readToolFile(join(directory, name)))));
   }
   if (names.length > MAX_FILES) {
-    files.push(
-      unreadable(directory, `it has ${names.length} ${extension} files and only ${MAX_FILES} are read`, "Remove those that are no tools."),
-    );
+    const message = `Only the first ${MAX_FILES} of its ${names.length} ${extension} files are read`;
+    const remedy = "Remove those that are no tools.";
+    files.push({ kind: "unreadable", path: directory, diagnostic: { severity: "error", code: "too_many_files", message, remedy } });
   }
   return files;
 }
 
-/** A file of a tool directory that looks as if it were meant to be a tool, and is not read. */
-export interface IgnoredFile {
-  readonly path: string;
-  readonly diagnostic: RemediedDiagnostic;
+/** What is read in a directory, and what a format keeps for later. */
+export interface Extensions {
+  readonly read: readonly string[];
+  readonly reserved: readonly string[];
 }
 
-/** `extensions`: what is read there. */
-export async function findIgnoredFiles(directory: string, extensions: readonly string[]): Promise<readonly IgnoredFile[]> {
-  const names = (await namesIn(directory)).toSorted();
+/** A file of a tool directory that is not read. */
+export interface IgnoredFile {
+  readonly path: string;
+  readonly diagnostics: readonly [Diagnostic];
+}
+
+const MAX_IGNORED = 100;
+
+/** Every file that is not hidden and not read, and every folder with files that would be read outside of it. */
+export async function findIgnoredFiles(directory: string, extensions: Extensions): Promise<readonly IgnoredFile[]> {
+  const names = (await namesIn(directory)).filter((name) => !extensions.read.includes(extname(name))).toSorted();
   const ignored: IgnoredFile[] = [];
   for (const name of names) {
-    if (ignored.length >= MAX_IGNORED) break;
-    if (extensions.includes(extname(name))) continue;
     const path = join(directory, name);
-    const problem = looksLikeTool(name, extensions) ? ignoredBecause(name, extensions) : await folderProblem(path, extensions);
-    if (problem !== null) ignored.push({ path, diagnostic: { severity: "info", code: "ignored_file", ...problem } });
+    const problem = await whyIgnored(path, name, extensions);
+    if (problem !== null) ignored.push({ path, diagnostics: [{ severity: "info", code: "ignored_file", ...problem }] });
+    if (ignored.length < MAX_IGNORED) continue;
+    const message = `There are at least ${MAX_IGNORED} files here that are not read; the others are not named`;
+    const remedy = "Keep what is no tool in another folder.";
+    return [...ignored, { path: directory, diagnostics: [{ severity: "info", code: "ignored_file", message, remedy }] }];
   }
   return ignored;
 }
 
-interface Problem {
-  readonly message: string;
-  readonly remedy: string;
-}
+type Problem = Pick<Diagnostic, "message" | "remedy"> & Partial<Pick<Diagnostic, "code">>;
 
-const MAX_IGNORED = 100;
+async function whyIgnored(path: string, name: string, { read, reserved }: Extensions): Promise<Problem | null> {
+  if (looksLikeTool(name, read)) return namesake(name, read);
+  const found = await stat(path).catch(() => null);
+  if (found?.isDirectory() === true) return await folderProblem(path, read);
+  if (reserved.includes(extname(name))) {
+    return {
+      code: "reserved_extension",
+      message: `${reserved.join(" and ")} files are reserved for a later version of the format; this one is not loaded`,
+      remedy: "Move a tool in TypeScript to .orrery/tools.",
+    };
+  }
+  if (name.startsWith(".")) return null;
+  return {
+    message: `This file is no tool, as only ${quoted(read)} files are`,
+    remedy: "Leave it, if a tool uses it; else move it elsewhere.",
+  };
+}
 
 /** `x.TOML`, `.toml`, `x.toml.bak`, `x.tml`: all of which people write, or leave behind. */
 function looksLikeTool(name: string, extensions: readonly string[]): boolean {
@@ -66,21 +89,22 @@ function looksLikeTool(name: string, extensions: readonly string[]): boolean {
   return [...extensions, ".tml"].some((extension) => new RegExp(`\\${extension}(?:$|[.~_ -])`).test(lower));
 }
 
-function ignoredBecause(name: string, extensions: readonly string[]): Problem {
-  const exact = extensions.map((extension) => `"${extension}"`).join(", ");
+function namesake(name: string, extensions: readonly string[]): Problem {
   const lower = extname(name).toLowerCase();
   if (extensions.includes(name.toLowerCase())) {
     return { message: "This file is not read, as it has an extension and no name", remedy: `Name it NAME${name.toLowerCase()}.` };
   }
   return {
-    message: `This file is not read, as only names that end with exactly ${exact} are`,
+    message: `This file is not read, as only names that end with exactly ${quoted(extensions)} are`,
     remedy: extensions.includes(lower) ? `Rename it to ${basename(name, extname(name))}${lower}.` : "Rename it, or move it elsewhere.",
   };
 }
 
+function quoted(extensions: readonly string[]): string {
+  return extensions.map((extension) => `"${extension}"`).join(", ");
+}
+
 async function folderProblem(path: string, extensions: readonly string[]): Promise<Problem | null> {
-  const found = await stat(path).catch(() => null);
-  if (found?.isDirectory() !== true) return null;
   const inside = (await namesIn(path)).filter((name) => extensions.includes(extname(name).toLowerCase()));
   if (inside.length === 0) return null;
   return {

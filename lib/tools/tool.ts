@@ -6,6 +6,7 @@ import type { Origin } from "../session/event.ts";
 import type { JsonInput, JsonObject } from "../session/json.ts";
 import type { Launch, Run } from "../session/launch.ts";
 import type { CallResult, Truncated, WithheldExport } from "../session/outcome.ts";
+import type { WireMessage } from "./sdk/wire.ts";
 
 /** Whether a person must agree. `destructive`: asks in normal mode only. */
 export type Approval = "never" | "always" | "destructive";
@@ -21,6 +22,8 @@ export interface Tool {
   readonly read_only: boolean;
   readonly speculation_safe: boolean;
   readonly approval: Approval;
+  /** It runs in this very process: promises P4 and P5 are not given for it. Only tools of a program that embeds Orrery. */
+  readonly in_process?: boolean;
   /** The name that switches, hooks and grants are written for, where it is not the one that a model knows. */
   readonly rule_name?: string;
   /** Every way in which the input does not fit; empty if it fits. Bounded in time whatever the schema says. */
@@ -82,6 +85,8 @@ export type Plan =
     readonly launch: Launch;
     /** What is started, for the digest that says what ran: a path, or a bare name for the PATH of the launch. */
     readonly program?: string;
+    /** What the program must be when it starts; else the call is not run. For a program that is the tool's own definition. */
+    readonly program_digest?: string;
     /** Names of the variables that carry inputs. */
     readonly exports_made?: readonly string[];
     readonly exports_withheld?: readonly WithheldExport[];
@@ -95,8 +100,11 @@ export interface RemotePlan {
   readonly kind: "remote";
   /** Who carries it out, for the log: `mcp:NAME`, `child`. */
   readonly worker: string;
-  /** Never rejects: every ending is a `Run`. `now` ends it as `cancelled`; `stop` asks it to end at a safe point, where it can. */
-  call(now: AbortSignal, stop?: AbortSignal): Promise<Run>;
+  /**
+   * Never rejects: every ending is a `Run`. `now` ends it as `cancelled`; `stop` asks it to end at a safe point, where it can.
+   * `tell`: takes what it says to those who watch.
+   */
+  call(now: AbortSignal, stop?: AbortSignal, tell?: (message: WireMessage) => void): Promise<Run>;
 }
 
 export interface ReadResult {

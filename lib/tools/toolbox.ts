@@ -27,17 +27,23 @@ export type Candidate =
     readonly reason: string;
     /** Each of its faults is a notice of its own already. */
     readonly told?: boolean;
-  };
+  }
+  /** A file whose tools are known only by running it, which it may not. */
+  | { readonly kind: "untrusted"; readonly origin: Origin; readonly family: Family; readonly reason: string };
 
 /** One row of `orrery tools`. */
 export interface Listing {
   readonly name: string | null;
+  /** What switches, hooks and grants call it, where that is another name. */
+  readonly rule_name?: string;
   readonly origin: Origin;
   readonly description: string;
   readonly input_schema: Readonly<Record<string, unknown>>;
   readonly read_only: boolean;
   readonly speculation_safe: boolean;
   readonly approval: Approval;
+  /** It runs in the program that embeds Orrery, without a process of its own. */
+  readonly in_process?: boolean;
   readonly status: Status;
   readonly reason?: string;
   /** The copies that lost to this one. */
@@ -133,7 +139,11 @@ function resolveNames(ranked: readonly Candidate[], switchedOff: (tool: Tool) =>
   const runnable = ranked.flatMap((candidate) => candidate.kind === "tool" && candidate.untrusted === undefined ? [candidate.tool] : []);
   const owners = new Map<string, readonly Tool[]>(Map.groupBy(runnable, ({ name }) => name));
   return ranked.map((candidate) => {
-    if (candidate.kind === "broken") return { listing: brokenListing(candidate), told: candidate.told ?? false };
+    if (candidate.kind === "broken") {
+      const { name, description, told = false } = candidate;
+      return { listing: { ...blank(candidate, description ?? ""), name, status: "broken" }, told };
+    }
+    if (candidate.kind === "untrusted") return { listing: { ...blank(candidate, ""), name: null, status: "untrusted" } };
     const { tool, untrusted } = candidate;
     if (untrusted !== undefined) return { tool, listing: { ...describe(tool), status: "untrusted", reason: untrusted } };
     const [owner = tool, ...losers] = owners.get(tool.name) ?? [];
@@ -152,21 +162,22 @@ function resolveNames(ranked: readonly Candidate[], switchedOff: (tool: Tool) =>
 }
 
 function describe(tool: Tool): Omit<Listing, "status"> {
-  const { name, origin, description, input_schema, read_only, speculation_safe, approval } = tool;
-  return { name, origin, description, input_schema, read_only, speculation_safe, approval };
+  const { name, rule_name = name, origin, description, input_schema, read_only, speculation_safe, approval } = tool;
+  const rule = rule_name === name ? {} : { rule_name };
+  const place = tool.in_process === undefined ? {} : { in_process: tool.in_process };
+  return { name, ...rule, origin, description, input_schema, read_only, speculation_safe, approval, ...place };
 }
 
-function brokenListing(candidate: Extract<Candidate, { kind: "broken" }>): Listing {
+/** What is listed of a file whose tool is not known. */
+function blank({ origin, reason }: Exclude<Candidate, { kind: "tool" }>, description: string): Omit<Listing, "name" | "status"> {
   return {
-    name: candidate.name,
-    origin: candidate.origin,
-    description: candidate.description ?? "",
+    origin,
+    description,
     input_schema: { type: "object", properties: {} },
     read_only: false,
     speculation_safe: false,
     approval: "never",
-    status: "broken",
-    reason: candidate.reason,
+    reason,
   };
 }
 
@@ -190,7 +201,8 @@ function toNotice({ listing, owner, told }: Row): readonly Notice[] {
       return [];
     case "shadowed":
       return [
-        shadowNotice(origin, owner?.origin) ?? { level: "info", code: "tool_shadowed", text: `The tool ${shown} is not used: ${reason}` },
+        shadowNotice(name, origin, owner?.origin) ??
+          { level: "info", code: "tool_shadowed", text: `The tool ${shown} is not used: ${reason}` },
       ];
     case "untrusted":
       return [{ level: "warning", code: "tool_untrusted", text: `The tool ${shown} is not active: ${reason}` }];
@@ -200,13 +212,15 @@ function toNotice({ listing, owner, told }: Row): readonly Notice[] {
 }
 
 /** Of two files, in the words and with the code that checking the files has for it. */
-function shadowNotice({ path }: Origin, owner: Origin | undefined): Notice | null {
+function shadowNotice(name: string | null, { path, system }: Origin, owner: Origin | undefined): Notice | null {
   if (path === undefined || owner?.path === undefined) return null;
   const code = dirname(path) === dirname(owner.path) ? "duplicate_name" : "shadowed_name";
+  // A file in code may have other tools besides.
+  const [lost, unused] = system === "sdk" ? [`The name "${name}"`, "this tool"] : ["Its name", "this file"];
   return {
     level: "warning",
     code,
-    text: `${path}: Its name is taken by ${owner.path}; this file is not used. Give one of them another name.`,
+    text: `${path}: ${lost} is taken by ${owner.path}; ${unused} is not used. Give one of them another name.`,
   };
 }
 

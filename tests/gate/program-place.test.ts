@@ -91,4 +91,16 @@ describe("workspaceProgramOf()", () => {
     const outside = ["", "true", "jq -e .tool ./file", "grep -q x < ./file", "/usr/bin/env true", "echo './x is fine'"];
     expect(outside.filter((command) => workspaceProgramOf(command, context()) !== null)).toEqual([]);
   });
+
+  test("reads what is relative from the folder that the command is started in", () => {
+    const deep = { ...context(), cwd: join(workspace, "bin") };
+    expect(workspaceProgramOf("../check.py", deep)).toBe("../check.py");
+    expect(workspaceProgramOf("../check.py", context())).toBeNull();
+    expect(workspaceProgramOf("env mine", deep)).toBe("mine");
+  });
+
+  test("comes to an end with a command of any length", () => {
+    expect(workspaceProgramOf("sh ".repeat(50_000), context())).toBeNull();
+    expect(workspaceProgramOf(`${"sh ".repeat(50)}./x`, context())).toBe("./x");
+  });
 });

@@ -66,7 +66,8 @@ function parseToml(file: McpFile, text: string): ParsedMcpFile {
   const nothing = (diagnostic: Diagnostic) => ({ file, servers: [], broken: [], diagnostics: [diagnostic] });
   const mark = text.indexOf("\uFEFF", 1);
   if (mark !== -1) {
-    return nothing(fault("toml_syntax", "A byte order mark may stand only at the very beginning of the file", createLocator(text)(mark)));
+    const message = "A byte order mark may stand only at the very beginning of the file";
+    return nothing(fault("toml_syntax", message, "Remove it.", createLocator(text)(mark)));
   }
   let table: Readonly<Record<string, unknown>>;
   try {
@@ -74,9 +75,8 @@ function parseToml(file: McpFile, text: string): ParsedMcpFile {
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     const reason = message.split("\n")[0]?.replace(/^Invalid TOML document: /, "") ?? "";
-    return nothing(
-      fault("toml_syntax", `Not valid TOML: ${reason}`, error instanceof TomlError ? { line: error.line, column: error.column } : null),
-    );
+    const place = error instanceof TomlError ? { line: error.line, column: error.column } : null;
+    return nothing(fault("toml_syntax", `Not valid TOML: ${reason}`, "Servers are written as [servers.NAME], texts in quotes.", place));
   }
   const positions = findPositions(text);
   const diagnostics: Diagnostic[] = [];
@@ -87,12 +87,14 @@ function parseToml(file: McpFile, text: string): ParsedMcpFile {
 function parseJson(file: McpFile, text: string, locateJson: LocateJson): ParsedMcpFile {
   const located = locateJson(text);
   if (located.kind === "fault") {
-    return { file, servers: [], broken: [], diagnostics: [fault("json_syntax", located.message, located.position)] };
+    const remedy = 'Write one JSON object: {"mcpServers":{"NAME":{"command":"…"}}}.';
+    return { file, servers: [], broken: [], diagnostics: [fault("json_syntax", located.message, remedy, located.position)] };
   }
   const diagnostics: Diagnostic[] = [];
   const say = sayInto(diagnostics, (path) => located.positionOf(path));
   if (typeof located.value !== "object" || located.value === null || Array.isArray(located.value)) {
-    say("error", "wrong_type", [], `The file must hold one JSON object, not ${kindOf(located.value)}`);
+    const message = `The file must hold one JSON object, not ${kindOf(located.value)}`;
+    say("error", "wrong_type", [], message, 'Write {"mcpServers":{"NAME":{"command":"…"}}}.');
     return { file, servers: [], broken: [], diagnostics };
   }
   return { file, ...readServers(file, located.value as Readonly<Record<string, unknown>>, "mcpServers", JSON_FORMAT, say), diagnostics };
@@ -100,13 +102,7 @@ function parseJson(file: McpFile, text: string, locateJson: LocateJson): ParsedM
 
 function sayInto(diagnostics: Diagnostic[], positionOf: (path: readonly string[]) => Position | null): Say {
   return (severity, code, path, message, remedy) =>
-    void diagnostics.push({
-      severity,
-      code,
-      message: message.toWellFormed(),
-      ...(positionOf(path) ?? {}),
-      ...(remedy === undefined ? {} : { remedy }),
-    });
+    void diagnostics.push({ severity, code, message: message.toWellFormed(), ...(positionOf(path) ?? {}), remedy });
 }
 
 function readServers(
@@ -125,19 +121,20 @@ function readServers(
   const table = root[key];
   if (table === undefined) return { servers: [], broken: [] };
   if (typeof table !== "object" || table === null || Array.isArray(table) || table instanceof Date) {
-    say("error", "wrong_type", [key], `"${key}" must be a table of servers`);
+    say("error", "wrong_type", [key], `"${key}" must be a table of servers, not ${kindOf(table)}`, HOW_TO_NAME_ONE[file.format]);
     return { servers: [], broken: [] };
   }
   const servers: McpServer[] = [];
   const broken: { name: string; reason: string }[] = [];
   for (const [index, [name, value]] of Object.entries(table).entries()) {
     if (index >= MAX_SERVERS) {
-      say("error", "too_many", [key, name], `A file may name ${MAX_SERVERS} servers; this one and what follows is not used`);
+      const message = `A file may name ${MAX_SERVERS} servers; this one and what follows is not used`;
+      say("error", "too_many", [key, name], message, "Remove those that nobody needs.");
       break;
     }
     const faults: string[] = [];
     const entry = readServerEntry(name, value, format, (severity, code, path, message, remedy) => {
-      if (severity === "error") faults.push(describeDiagnostic({ severity, code, message, ...(remedy === undefined ? {} : { remedy }) }));
+      if (severity === "error") faults.push(describeDiagnostic({ severity, code, message, remedy }));
       say(severity, code, [key, ...path], message, remedy);
     });
     if (entry === null) broken.push({ name, reason: faults.join("; ") });
@@ -146,6 +143,11 @@ function readServers(
   return { servers, broken };
 }
 
-function fault(code: string, message: string, position: Position | null): Diagnostic {
-  return { severity: "error", code, message, ...(position ?? {}) };
+const HOW_TO_NAME_ONE: Readonly<Record<McpFile["format"], string>> = {
+  toml: "Write each server as [servers.NAME].",
+  json: 'Write "mcpServers": {"NAME": {"command": "…"}}.',
+};
+
+function fault(code: string, message: string, remedy: string, position: Position | null): Diagnostic {
+  return { severity: "error", code, message, ...(position ?? {}), remedy };
 }

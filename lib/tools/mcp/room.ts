@@ -21,7 +21,8 @@ export interface McpOptions {
   readonly open: OpenConversation;
   /** A new id for a server's process. */
   newId(): string;
-  onNotice(notice: Notice): void;
+  /** `server`: whom it is about. */
+  onNotice(notice: Notice, server: string): void;
   /** Tools have come, gone or changed. Not called before `ready`. */
   onChange?(): void;
   readonly patience?: Partial<ServerPatience>;
@@ -36,8 +37,18 @@ export interface McpRoom {
   readonly ready: Promise<void>;
   /** What there is now, for the toolbox, by alias. */
   candidates(): readonly McpCandidate[];
-  status(): readonly { readonly server: string; readonly state: ServerLink["state"]; readonly tools: number }[];
+  /** Every server that it was opened with. */
+  status(): readonly ServerStatus[];
   close(): Promise<void>;
+}
+
+export interface ServerStatus {
+  readonly server: string;
+  /** `unresolved`: its entry cannot be filled in, so it is never connected. */
+  readonly state: ServerLink["state"] | "unresolved";
+  /** Why there is no connection, if there is none. */
+  readonly problem: string | null;
+  readonly tools: number;
 }
 
 export function openMcp(options: McpOptions): McpRoom {
@@ -48,6 +59,7 @@ class Room implements McpRoom {
   readonly ready: Promise<void>;
   readonly #options: McpOptions;
   readonly #links: readonly ServerLink[];
+  readonly #unresolved: ServerStatus[] = [];
   readonly #claims = new Set<string>();
   #isReady = false;
   #closing: Promise<void> | null = null;
@@ -70,7 +82,13 @@ class Room implements McpRoom {
   }
 
   status(): ReturnType<McpRoom["status"]> {
-    return this.#links.map((link) => ({ server: link.server.name, state: link.state, tools: link.listing.offers.length }));
+    const linked = this.#links.map(({ server, state, problem, listing }) => ({
+      server: server.name,
+      state,
+      problem,
+      tools: listing.offers.length,
+    }));
+    return [...linked, ...this.#unresolved];
   }
 
   close(): Promise<void> {
@@ -81,15 +99,13 @@ class Room implements McpRoom {
     const { surroundings, open, newId, onNotice, patience } = this.#options;
     const resolved = resolveServer(server, surroundings);
     if (resolved.kind === "unresolved") {
-      onNotice({
-        level: "warning",
-        code: "mcp_server_failed",
-        text: `The MCP server "${server.name}" (${server.path}) cannot be used: ${resolved.problem}`,
-      });
+      const text = `The MCP server "${server.name}" (${server.path}) cannot be used: ${resolved.problem}`;
+      onNotice({ level: "warning", code: "mcp_server_failed", text }, server.name);
+      this.#unresolved.push({ server: server.name, state: "unresolved", problem: resolved.problem, tools: 0 });
       return [];
     }
     const watch = {
-      onNotice: (level: Notice["level"], code: string, text: string) => onNotice({ level, code, text }),
+      onNotice: (level: Notice["level"], code: string, text: string) => onNotice({ level, code, text }, server.name),
       onListing: () => this.#changed(),
     };
     return [new ServerLink(server, resolved.destination, { open, newId, watch, patience: { ...PATIENCE, ...patience } })];
@@ -110,9 +126,11 @@ class Room implements McpRoom {
   #reportClaims(): void {
     for (const { offer } of this.#offers().claimed) {
       const name = `"${offer.tool}" of "${offer.server}"`;
-      if (this.#claims.has(name)) continue;
+      // Servers that change their lists without end are not told of without end.
+      if (this.#claims.has(name) || this.#claims.size >= MOST_CLAIMS) continue;
       this.#claims.add(name);
-      this.#options.onNotice({ level: "warning", code: "mcp_name_claimed", text: `The tool ${name} is not offered: ${CONTESTED}` });
+      const text = `The tool ${name} is not offered: ${CONTESTED}`;
+      this.#options.onNotice({ level: "warning", code: "mcp_name_claimed", text }, offer.server);
     }
   }
 
@@ -121,6 +139,7 @@ class Room implements McpRoom {
   }
 }
 
+const MOST_CLAIMS = 200;
 const CONTESTED = "another server has a tool that a model would know by the same name";
 
 function toBroken(

@@ -1,7 +1,7 @@
 /** One server as a file describes it, in TOML or in the common JSON. All faults at once. */
 import type { Diagnostic } from "../diagnostic.ts";
 import { nearest } from "../nearest.ts";
-import { clip } from "../stella/report.ts";
+import { clip } from "../report.ts";
 import { hasPlaceholder, urlProblem } from "./destination.ts";
 import { serverNameProblem } from "./names.ts";
 
@@ -36,7 +36,7 @@ export const JSON_FORMAT: EntryFormat = {
 };
 
 /** `path` leads from the root of the document to what is wrong. */
-export type Say = (severity: Diagnostic["severity"], code: string, path: readonly string[], message: string, remedy?: string) => void;
+export type Say = (severity: Diagnostic["severity"], code: string, path: readonly string[], message: string, remedy: string) => void;
 
 export function readServerEntry(name: string, value: unknown, format: EntryFormat, say: Say): ServerEntry | null {
   let failed = false;
@@ -76,7 +76,7 @@ class EntryReader {
       this.#error("invalid_name", [], `"${clip(this.#name)}" cannot be the name of a server: ${problem}`, "Give it another name.");
     }
     if (!isTable(value)) {
-      this.#error("wrong_type", [], `The server "${clip(this.#name)}" must be a table, not ${kindOf(value)}`);
+      this.#error("wrong_type", [], `The server "${clip(this.#name)}" must be a table, not ${kindOf(value)}`, this.#example());
       return null;
     }
     this.#reportUnknownKeys(value);
@@ -100,7 +100,7 @@ class EntryReader {
         "unknown_transport",
         [key],
         `"${key}" must be "stdio" or "http"${old}`,
-        named === "sse" ? 'Most such servers also speak "http".' : undefined,
+        named === "sse" ? 'Most such servers also speak "http".' : `Write "stdio" or "http", or leave "${key}" out.`,
       );
       return null;
     }
@@ -109,9 +109,9 @@ class EntryReader {
     const message = hasCommand
       ? `It has both "${command}" and "url", so it cannot be told how to reach it`
       : `It has neither "${command}" nor "url"`;
-    const remedy = table[OTHER_NAMES[command] ?? ""] === undefined
-      ? undefined
-      : `Write "${command}" in place of "${OTHER_NAMES[command]}".`;
+    const other = OTHER_NAMES[command] ?? "";
+    const missing = table[other] === undefined ? this.#example() : `Write "${command}" in place of "${other}".`;
+    const remedy = hasCommand ? `Keep "${command}" for a program, or "url" for an address.` : missing;
     this.#error(hasCommand ? "ambiguous_transport" : "missing_transport", [], message, remedy);
     return null;
   }
@@ -123,20 +123,26 @@ class EntryReader {
       this.#checkText([command], value);
       return value;
     }
-    if (value === undefined) this.#error("missing_command", [], `"${command}" is missing`);
-    else if (value === "" || typeof value === "string") this.#error("empty_command", [command], `"${command}" is empty`);
-    else this.#error("wrong_type", [command], `"${command}" must be a string, not ${kindOf(value)}`, 'Put arguments into "args".');
+    if (value === undefined) this.#error("missing_command", [], `"${command}" is missing`, this.#example());
+    else if (value === "" || typeof value === "string") {
+      this.#error("empty_command", [command], `"${command}" is empty`, "Name the program.");
+    } else this.#error("wrong_type", [command], `"${command}" must be a string, not ${kindOf(value)}`, 'Put arguments into "args".');
     return "";
   }
 
   #readArguments(value: unknown): readonly string[] {
     if (value === undefined) return [];
     if (!Array.isArray(value) || !value.every((each) => typeof each === "string")) {
-      this.#error("wrong_type", ["args"], '"args" must be a list of strings');
+      this.#error("wrong_type", ["args"], '"args" must be a list of strings', 'Write ["one", "two"], each in quotes.');
       return [];
     }
     if (value.length > MAX_ARGUMENTS) {
-      this.#error("too_large", ["args"], `"args" has ${value.length} entries, and may have ${MAX_ARGUMENTS}`);
+      this.#error(
+        "too_large",
+        ["args"],
+        `"args" has ${value.length} entries, and may have ${MAX_ARGUMENTS}`,
+        "Put them into a file of its own.",
+      );
     }
     for (const each of value) this.#checkText(["args"], each);
     return value;
@@ -144,11 +150,15 @@ class EntryReader {
 
   #readUrl(value: unknown): string {
     if (typeof value !== "string") {
-      this.#error(value === undefined ? "missing_url" : "wrong_type", value === undefined ? [] : ["url"], '"url" must be a string');
+      const isMissing = value === undefined;
+      const remedy = "Write an address that begins with https:// or http://.";
+      this.#error(isMissing ? "missing_url" : "wrong_type", isMissing ? [] : ["url"], '"url" must be a string', remedy);
       return "";
     }
     const problem = hasPlaceholder(value) ? null : urlProblem(value);
-    if (problem !== null) this.#error("invalid_url", ["url"], `It cannot be reached: ${problem}`);
+    if (problem !== null) {
+      this.#error("invalid_url", ["url"], `It cannot be reached: ${problem}`, "Write an address that begins with https:// or http://.");
+    }
     return value;
   }
 
@@ -158,11 +168,12 @@ class EntryReader {
     for (const [name, value] of Object.entries(headers)) {
       const path = ["headers", name];
       if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name)) {
-        this.#error("invalid_header", path, `"${clip(name)}" cannot be the name of a header`);
+        this.#error("invalid_header", path, `"${clip(name)}" cannot be the name of a header`, "Use letters, digits and - alone.");
       } else if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {
-        this.#error("invalid_header", path, `The header "${clip(name)}" has a character that no header can hold`);
+        const message = `The header "${clip(name)}" has a character that no header can hold`;
+        this.#error("invalid_header", path, message, "Remove line breaks, and encode what is not Latin.");
       } else if (OWN_HEADERS.has(name.toLowerCase()) || name.toLowerCase().startsWith("mcp-")) {
-        this.#say("warning", "own_header", path, `The header "${name}" is set by the protocol itself; this one is not sent`);
+        this.#say("warning", "own_header", path, `The header "${name}" is set by the protocol itself; this one is not sent`, "Remove it.");
       } else kept[name] = value;
     }
     return kept;
@@ -172,7 +183,7 @@ class EntryReader {
     const value = table[key];
     if (value === undefined) return {};
     if (!isTable(value)) {
-      this.#error("wrong_type", [key], `"${key}" must be a table of strings, not ${kindOf(value)}`);
+      this.#error("wrong_type", [key], `"${key}" must be a table of strings, not ${kindOf(value)}`, "Name each value, in quotes.");
       return {};
     }
     const kept: Record<string, string> = Object.create(null);
@@ -180,7 +191,7 @@ class EntryReader {
       if (typeof each !== "string") {
         this.#error("wrong_type", [key, name], `"${clip(name)}" must be a string, not ${kindOf(each)}`, "Put the value in quotes.");
       } else if (key === "env" && (name === "" || name.includes("="))) {
-        this.#error("env_name", [key, name], `"${clip(name)}" cannot be the name of a variable`);
+        this.#error("env_name", [key, name], `"${clip(name)}" cannot be the name of a variable`, 'Give it a name without "=".');
       } else {
         this.#checkText([key, name], `${name}=${each}`);
         kept[name] = each;
@@ -192,14 +203,16 @@ class EntryReader {
   #readFlag(table: Table, key: string): boolean {
     const value = table[key];
     if (value === undefined || typeof value === "boolean") return value ?? false;
-    this.#error("wrong_type", [key], `"${key}" must be true or false, not ${kindOf(value)}`);
+    this.#error("wrong_type", [key], `"${key}" must be true or false, not ${kindOf(value)}`, "Write true or false without quotes.");
     return false;
   }
 
   #checkText(path: readonly string[], text: string): void {
-    if (text.includes("\0")) this.#error("nul", path, "It contains a NUL character, which no program can be given");
+    if (text.includes("\0")) this.#error("nul", path, "It contains a NUL character, which no program can be given", "Remove it.");
     const size = Buffer.byteLength(text);
-    if (size > MAX_TEXT_BYTES) this.#error("too_large", path, `It has ${size} bytes, and may have ${MAX_TEXT_BYTES}`);
+    if (size > MAX_TEXT_BYTES) {
+      this.#error("too_large", path, `It has ${size} bytes, and may have ${MAX_TEXT_BYTES}`, "Put it into a file, and name that.");
+    }
   }
 
   #reportUnknownKeys(table: Table): void {
@@ -213,12 +226,19 @@ class EntryReader {
         "unknown_key",
         [key],
         `"${clip(key)}" means nothing here`,
-        meant === null ? undefined : `Did you mean "${meant}"?`,
+        meant === null ? "Remove it." : `Did you mean "${meant}"?`,
       );
     }
   }
 
-  #error(code: string, path: readonly string[], message: string, remedy?: string): void {
+  #example(): string {
+    const { command, kind } = this.#format;
+    return kind === "type"
+      ? `Write {"${command}": "PROGRAM"} or {"url": "https://…"}.`
+      : `Write ${command} = "PROGRAM" or url = "https://…".`;
+  }
+
+  #error(code: string, path: readonly string[], message: string, remedy: string): void {
     this.#say("error", code, path, message, remedy);
   }
 }

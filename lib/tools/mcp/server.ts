@@ -93,6 +93,11 @@ export class ServerLink {
     return this.#state.kind;
   }
 
+  /** Why it is not connected, if it is not and that is known. */
+  get problem(): string | null {
+    return this.#state.kind === "waiting" ? this.#state.reason : null;
+  }
+
   /** The latest attempt to connect is over, whichever way. */
   get settled(): Promise<void> {
     return this.#attempt;

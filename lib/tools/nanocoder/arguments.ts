@@ -1,5 +1,6 @@
 /** What a call gives to the parameters: checked, completed, and shown to a model as a JSON Schema. */
-import { canonicalText, type Json, type JsonInput, type JsonObject, parseKeepingNumbers } from "../../session/json.ts";
+import { type Json, type JsonInput, type JsonObject, parseKeepingNumbers } from "../../session/json.ts";
+import { readDocument } from "../../session/json-reader.ts";
 import type { Violation } from "../tool.ts";
 import { fitsType, type Parameter, type ParameterType } from "./parameters.ts";
 
@@ -113,6 +114,7 @@ function describe(value: Json): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";
   if (typeof value === "object") return "an object";
+  if (typeof value === "number" && !Number.isFinite(value)) return "a number that is too large";
   const text = JSON.stringify(value).toWellFormed();
   return `the ${typeof value} ${text.length > 80 ? `${text.slice(0, 80)}…` : text}`;
 }
@@ -127,8 +129,8 @@ export function completeArguments(parameters: readonly Parameter[], { text }: Js
     const written = Object.hasOwn(given, name) ? JSON.stringify(given[name]) : fallback;
     return written === null ? [] : [`${JSON.stringify(name)}:${written}`];
   });
-  const completed = canonicalText(`{${members.join(",")}}`);
-  return { value: JSON.parse(completed) as JsonObject, text: completed };
+  const { value, canonical } = readDocument(`{${members.join(",")}}`);
+  return { value: value as JsonObject, text: canonical };
 }
 
 /** The values of a completed input as the template takes them, numbers with their text. */

@@ -1,5 +1,5 @@
 /** From the text of a file to the definition of a tool, with everything there is to say about it. */
-import { type Diagnostic, hasErrors } from "../diagnostic.ts";
+import { type Diagnostic, hasErrors, type Position } from "../diagnostic.ts";
 import { nearest } from "../nearest.ts";
 import { loadPatternEngine, type PatternEngine } from "../schema-pattern.ts";
 import type { Approval } from "../tool.ts";
@@ -7,7 +7,8 @@ import { splitFile } from "./frontmatter.ts";
 import { nameFault } from "./name.ts";
 import { type Parameter, readParameters } from "./parameters.ts";
 import { MAX_SCRIPT_BYTES } from "./render.ts";
-import { clip, Report } from "./report.ts";
+import { clip } from "../report.ts";
+import { Report } from "./report.ts";
 import type { Dialect } from "./shell-state.ts";
 import { compileTemplate, type Piece } from "./template.ts";
 import { warnOfTags } from "./warnings.ts";
@@ -32,6 +33,8 @@ export interface ParsedDefinition {
   readonly definition: Definition | null;
   readonly name: string | null;
   readonly description: string | null;
+  /** Where the name is written. */
+  readonly namePosition: Position | null;
   readonly diagnostics: readonly Diagnostic[];
 }
 
@@ -47,6 +50,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const MAX_TIMEOUT_MS = 300_000;
 /** Linux takes no longer `NAME=value`. */
 const MAX_VARIABLE_BYTES = 131_071;
+const WITHOUT_NUL = "Remove the character.";
 
 export async function parseDefinition(source: string, options: ParseOptions): Promise<ParsedDefinition> {
   const file = splitFile(source);
@@ -56,6 +60,7 @@ export async function parseDefinition(source: string, options: ParseOptions): Pr
       definition: null,
       name: null,
       description: null,
+      namePosition: null,
       diagnostics: [{ severity: "error", code, message, remedy, line, column: 1 }],
     };
   }
@@ -70,7 +75,9 @@ export async function parseDefinition(source: string, options: ParseOptions): Pr
       "Write key: value lines.",
     );
   }
-  if (tree?.kind !== "mapping") return { definition: null, name: null, description: null, diagnostics: report.sorted() };
+  if (tree?.kind !== "mapping") {
+    return { definition: null, name: null, description: null, namePosition: null, diagnostics: report.sorted() };
+  }
   const patterns = file.yaml.includes("pattern") ? await patternEngine() : null;
   const fields = new Fields(tree.entries, file.yamlAt, report);
   const head = readHead(fields, report);
@@ -82,7 +89,7 @@ export async function parseDefinition(source: string, options: ParseOptions): Pr
   const definition = hasErrors(diagnostics) || name === null || description === null
     ? null
     : { name, description, parameters, approval, read_only, ...run, pieces };
-  return { definition, name, description, diagnostics };
+  return { definition, name, description, namePosition: report.positionOf(fields.at("name")), diagnostics };
 }
 
 let engine: Promise<PatternEngine> | null = null;
@@ -132,7 +139,7 @@ class Fields {
       key,
       node,
       `must be ${choices.join(" or ")}, not ${shown(node)}`,
-      meant === null ? undefined : `Did you mean ${meant}?`,
+      meant === null ? `Write ${key}: ${choices[0]}, or another of them.` : `Did you mean ${meant}?`,
     );
   }
 
@@ -143,7 +150,7 @@ class Fields {
     return this.#fault(key, node, `must be true or false, not ${shown(node)}`, "Write true or false, without quotes.");
   }
 
-  #fault(key: string, node: YamlNode, problem: string, remedy?: string): null {
+  #fault(key: string, node: YamlNode, problem: string, remedy: string): null {
     this.#report.add("error", "wrong_type", node.at, `"${key}" ${problem}`, remedy);
     return null;
   }
@@ -227,7 +234,9 @@ function readTimeout(fields: Fields, report: Report): number {
 function readCwd(fields: Fields, options: ParseOptions, report: Report): string | null {
   const cwd = fields.text("cwd");
   if (cwd === null) return null;
-  if (cwd.includes("\0")) report.add("error", "nul_character", fields.at("cwd"), '"cwd" has a NUL character, which no path can hold');
+  if (cwd.includes("\0")) {
+    report.add("error", "nul_character", fields.at("cwd"), '"cwd" has a NUL character, which no path can hold', WITHOUT_NUL);
+  }
   warnOfWithheld(cwd, '"cwd"', fields.at("cwd"), options, report);
   return cwd === "" ? null : cwd;
 }
@@ -259,7 +268,8 @@ function readEnv(node: YamlNode | null, options: ParseOptions, report: Report): 
         "Put the text in quotes.",
       );
     } else if (text.includes("\0")) {
-      report.add("error", "nul_character", value.at, `The value of env "${clip(key)}" has a NUL character, which no variable can hold`);
+      const message = `The value of env "${clip(key)}" has a NUL character, which no variable can hold`;
+      report.add("error", "nul_character", value.at, message, WITHOUT_NUL);
     } else if (Buffer.byteLength(`${key}=${text}`) > MAX_VARIABLE_BYTES) {
       report.add(
         "error",
@@ -287,7 +297,8 @@ function warnOfWithheld(text: string, what: string, at: number, { withheld = [] 
     withheld.includes(name)
   );
   for (const name of new Set(names)) {
-    report.add("warning", "variable_withheld", at, `${what} uses ${name}, which tools do not get; it counts as not set`);
+    const message = `${what} uses ${name}, which tools do not get; it counts as not set`;
+    report.add("warning", "variable_withheld", at, message, `Use another variable, or name ${name} in the user's setting tools.env_allow.`);
   }
 }
 
@@ -313,11 +324,11 @@ function readBody(
     return [];
   }
   const nul = body.indexOf("\0");
-  if (nul >= 0) report.add("error", "nul_character", at + nul, "The body has a NUL character, which no script can hold");
+  if (nul >= 0) report.add("error", "nul_character", at + nul, "The body has a NUL character, which no script can hold", WITHOUT_NUL);
   const declared = new Map(parameters.map(({ name, type, required }) => [name, { optional: !required, list: type === "array" }]));
   const template = compileTemplate(body, head.shell, declared);
   for (const { code, message, remedy, at: offset, also } of template.faults) {
-    report.add("error", code, at + offset, message.replace("$line", () => String(report.lineOf(at + (also ?? 0)))), remedy);
+    report.add("error", code, at + offset, message.replace("$line", () => String(report.positionOf(at + (also ?? 0)).line)), remedy);
   }
   for (const { name, at: offset } of template.undeclared) {
     const meant = nearest(name, parameters.map((parameter) => parameter.name));

@@ -1,15 +1,7 @@
-/** Files beside the tools that look like tools and are none here: said, so that nobody looks for them in vain. */
+/** Tools of skill bundles, which are none here: said, so that nobody looks for them in vain. */
 import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { extname, join } from "node:path";
-
-/** `.ts` and `.js` files in a folder of tools. */
-export async function findReserved(directory: string): Promise<readonly string[]> {
-  const entries = await entriesOf(directory);
-  return entries.filter((entry) => !entry.isDirectory() && [".ts", ".js"].includes(extname(entry.name))).map(({ name }) =>
-    join(directory, name)
-  );
-}
 
 /** Folders of a project's skills that are looked into, and how deep. */
 const MOST_FOLDERS = 500;

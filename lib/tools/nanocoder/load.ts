@@ -1,39 +1,38 @@
 /** From folders of Markdown tools to candidates of a toolbox, or to a report for `orrery tools --validate`. */
 import { existsSync } from "node:fs";
-import { describeDiagnostic, type Diagnostic, hasErrors } from "../diagnostic.ts";
+import { hasErrors } from "../diagnostic.ts";
 import { readToolFiles, type ToolFile } from "../tool-files.ts";
-import type { Candidate, Family, Notice } from "../toolbox.ts";
-import type { ParsedDefinition, ParseOptions } from "./definition.ts";
-import { findReserved, findSkillTools } from "./leftovers.ts";
+import {
+  ignoredFiles,
+  loadBroken,
+  type LoadedTools,
+  type LoadPlace,
+  NameOwners,
+  toNotice,
+  type ToolFolder,
+  UNREADABLE,
+  untrustedReason,
+  type ValidatedFile,
+} from "../tool-folder.ts";
+import type { Definition, ParsedDefinition, ParseOptions } from "./definition.ts";
+import { expandVariables } from "./environment.ts";
+import { findSkillTools } from "./leftovers.ts";
+import { outlineOf } from "./render.ts";
 import { scriptTool } from "./script-tool.ts";
 
-/** One folder that may hold Markdown tools. */
-export interface ToolFolder {
-  readonly path: string;
-  readonly scope: "workspace" | "user";
-  readonly family: Family;
-}
-
-export interface LoadContext {
-  /** Absolute, links resolved. */
-  readonly workspace: string;
+export interface LoadContext extends LoadPlace {
+  /** What children inherit. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Names of variables that children do not get. */
   readonly withheld?: readonly string[];
-  /** Whether what lies in the workspace may run; else why not, in words that name the command to trust it. */
-  readonly trust:
-    | { readonly kind: "trusted" }
-    | {
-      readonly kind: "untrusted";
-      readonly reason: string;
-      /** Whether this very file may run all the same, as it was trusted by itself. */
-      allowsFile?(path: string, digest: string): boolean;
-    };
+  /** The first word of a script that names a program in the workspace, whether or not it is there yet. */
+  readonly workspaceProgram?: (script: string, place: ScriptPlace) => string | null;
 }
 
-export interface LoadedTools {
-  readonly candidates: readonly Candidate[];
-  /** Warnings of tools that work, and what was found and is not loaded. */
-  readonly notices: readonly Notice[];
+/** `cwd`: as the tool gives it, relative to the workspace or absolute; `path`: its PATH. */
+export interface ScriptPlace {
+  readonly cwd: string;
+  readonly path: string;
 }
 
 /** Reads every folder. Nothing in one file keeps another from being loaded, and nothing is started. */
@@ -49,23 +48,17 @@ export async function loadMarkdownTools(folders: readonly ToolFolder[], context:
   };
 }
 
-/** What is said of one file. */
-export interface ValidatedFile {
-  readonly path: string;
-  readonly tool?: string;
-  readonly diagnostics: readonly Diagnostic[];
-}
-
 /** Everything there is to say about the files of these folders, given in order of precedence. Trust plays no part. */
 export async function validateMarkdownTools(
   folders: readonly ToolFolder[],
   context: Omit<LoadContext, "trust">,
 ): Promise<readonly ValidatedFile[]> {
-  const owners = new Map<string, { readonly path: string; readonly folder: string }>();
+  const owners = new NameOwners();
   const validated = await forEachFile(folders, context, (file, folder, parsed): ValidatedFile => {
     if (file.kind === "unreadable") return { path: file.path, diagnostics: [file.diagnostic] };
-    const tool = parsed.name === null ? {} : { tool: parsed.name };
-    return { path: file.path, ...tool, diagnostics: [...parsed.diagnostics, ...duplicateOf(parsed, file.path, folder.path, owners)] };
+    const { name, namePosition, diagnostics } = parsed;
+    const lost = name === null || hasErrors(diagnostics) ? [] : owners.claim(name, file.path, folder.path, () => namePosition);
+    return { path: file.path, ...(name === null ? {} : { tool: name }), diagnostics: [...diagnostics, ...lost] };
   });
   return [...validated, ...await leftovers(folders, context.workspace)];
 }
@@ -74,7 +67,7 @@ export async function validateMarkdownTools(
 async function forEachFile<T>(
   folders: readonly ToolFolder[],
   { withheld = [] }: Pick<LoadContext, "withheld">,
-  visit: (file: ToolFile, folder: ToolFolder, parsed: ParsedDefinition) => T,
+  visit: (file: ToolFile, folder: ToolFolder, parsed: ParsedDefinition) => T | Promise<T>,
 ): Promise<readonly T[]> {
   const options: ParseOptions = { defaultShell: existsSync("/bin/bash") ? "bash" : "sh", withheld };
   const results: T[] = [];
@@ -83,65 +76,46 @@ async function forEachFile<T>(
     if (files.length === 0) continue;
     // The YAML library is not loaded for a project without such tools.
     const { parseDefinition } = await import("./definition.ts");
-    for (const file of files) results.push(visit(file, folder, file.kind === "text" ? await parseDefinition(file.text, options) : NOTHING));
+    for (const file of files) {
+      results.push(await visit(file, folder, file.kind === "text" ? await parseDefinition(file.text, options) : NOTHING));
+    }
   }
   return results;
 }
 
-const NOTHING: ParsedDefinition = { definition: null, name: null, description: null, diagnostics: [] };
+const NOTHING: ParsedDefinition = { ...UNREADABLE, definition: null, namePosition: null };
 
-function loadFile(file: ToolFile, { scope, family }: ToolFolder, parsed: ParsedDefinition, { trust }: LoadContext): LoadedTools {
+async function loadFile(file: ToolFile, folder: ToolFolder, parsed: ParsedDefinition, context: LoadContext): Promise<LoadedTools> {
+  const { scope, family } = folder;
   const origin = { system: "nanocoder", scope, path: file.path } as const;
-  const { definition, name, description, diagnostics } = parsed;
-  if (file.kind === "unreadable" || definition === null) {
-    const faults = file.kind === "unreadable" ? [file.diagnostic] : diagnostics.filter(({ severity }) => severity === "error");
-    return {
-      candidates: [{ kind: "broken", name, description, origin, family, reason: faults.map(describeDiagnostic).join("; "), told: true }],
-      notices: (file.kind === "unreadable" ? faults : diagnostics).map((said) => toNotice(file.path, said)),
-    };
-  }
+  const { definition, diagnostics } = parsed;
+  if (file.kind === "unreadable" || definition === null) return loadBroken(file, origin, family, parsed);
   const tool = scriptTool(definition, { origin, digest: file.digest });
-  const isInert = scope === "workspace" && trust.kind === "untrusted" && trust.allowsFile?.(file.path, file.digest) !== true;
-  const inert = isInert ? { untrusted: trust.reason } : {};
-  return { candidates: [{ kind: "tool", tool, family, ...inert }], notices: diagnostics.map((said) => toNotice(file.path, said)) };
+  const untrusted = await untrustedReason(file, folder, context, () => workspacePart(definition, context));
+  return {
+    candidates: [{ kind: "tool", tool, family, ...(untrusted === null ? {} : { untrusted }) }],
+    notices: diagnostics.map((said) => toNotice(file.path, said)),
+  };
 }
 
-function duplicateOf(
-  { name, diagnostics }: ParsedDefinition,
-  path: string,
-  folder: string,
-  owners: Map<string, { readonly path: string; readonly folder: string }>,
-): readonly Diagnostic[] {
-  if (name === null || hasErrors(diagnostics)) return [];
-  const owner = owners.get(name);
-  if (owner === undefined) {
-    owners.set(name, { path, folder });
-    return [];
-  }
-  const same = owner.folder === folder;
-  const message = `"${name}" is already the name of ${owner.path}, ${
-    same ? "which comes first" : "which comes before this folder"
-  }; this file is not used`;
-  return [{ severity: "warning", code: same ? "duplicate_name" : "shadowed_name", message, remedy: "Give one of them another name." }];
+/** What a body would run of the workspace, in words. What a value makes of it cannot be seen from here. */
+function workspacePart({ pieces, cwd, env: own }: Definition, { workspaceProgram, env = {} }: LoadContext): string | null {
+  const path = own["PATH"] === undefined ? env["PATH"] ?? "" : expandVariables(own["PATH"], env);
+  const word = workspaceProgram?.(outlineOf(pieces), { cwd: cwd === null ? "" : expandVariables(cwd, env), path }) ?? null;
+  return word === null ? null : `"${word}", which its script runs,`;
 }
 
 /** What Nanocoder has besides flat Markdown tools, and what is not loaded here. */
 async function leftovers(folders: readonly ToolFolder[], workspace: string): Promise<readonly ValidatedFile[]> {
-  const reserved = await Promise.all(folders.filter(({ family }) => family === "nanocoder").map(({ path }) => findReserved(path)));
-  return [
-    ...reserved.flat().map((path) =>
-      aside(path, "reserved_extension", ".ts and .js files are reserved for a later version of the format; this one is not loaded")
-    ),
-    ...(await findSkillTools(workspace)).map((path) =>
-      aside(path, "skill_tools", "Tools of a skill bundle are not loaded; copy the file to .nanocoder/tools to use it")
-    ),
-  ];
-}
-
-function aside(path: string, code: string, message: string): ValidatedFile {
-  return { path, diagnostics: [{ severity: "info", code, message }] };
-}
-
-function toNotice(path: string, diagnostic: Diagnostic): Notice {
-  return { level: diagnostic.severity, code: diagnostic.code, text: `${path}: ${describeDiagnostic(diagnostic)}` };
+  const skills = (await findSkillTools(workspace)).map((path): ValidatedFile => ({
+    path,
+    diagnostics: [{
+      severity: "info",
+      code: "skill_tools",
+      message: "Tools of a skill bundle are not loaded",
+      remedy: "Copy the file to .nanocoder/tools to use it.",
+    }],
+  }));
+  // The other folders are those of the Stella format too, which tells of them.
+  return [...await ignoredFiles(folders.filter(({ family }) => family === "nanocoder")), ...skills];
 }

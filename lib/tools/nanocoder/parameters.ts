@@ -3,7 +3,8 @@ import { numberToken, parseKeepingNumbers } from "../../session/json.ts";
 import { nearest } from "../nearest.ts";
 import { type Matcher, type PatternEngine, translatePattern } from "../schema-pattern.ts";
 import { NAME } from "./name.ts";
-import { clip, type Report } from "./report.ts";
+import { clip } from "../report.ts";
+import type { Report } from "./report.ts";
 import { describeNode, toJsonText, type YamlEntry, type YamlMapping, type YamlNode, type YamlText } from "./yaml-tree.ts";
 
 export const TYPES = ["string", "number", "integer", "boolean", "array"] as const;
@@ -36,7 +37,8 @@ export function readParameters(node: YamlNode | null, engine: PatternEngine | nu
     ? node.items.flatMap((item, index) => readListed(item, index, report))
     : null;
   if (found === null) {
-    report.add("error", "wrong_type", node.at, `"parameters" must be a mapping or a list, not ${describeNode(node)}`);
+    const message = `"parameters" must be a mapping or a list, not ${describeNode(node)}`;
+    report.add("error", "wrong_type", node.at, message, "Write each parameter's name: on a line of its own below it.");
     return [];
   }
   const seen = new Set<string>();
@@ -142,7 +144,7 @@ class ParameterReader {
         "invalid_type",
         node.at,
         `must have a type out of ${TYPES.join(", ")}`,
-        meant === null ? undefined : `Did you mean ${meant}?`,
+        meant === null ? "Write type: string, or another of them." : `Did you mean ${meant}?`,
       );
     }
     return type;
@@ -173,7 +175,7 @@ class ParameterReader {
 
   #checkOrder(low: string, least: number | null, high: string, most: number | null): void {
     if (least !== null && most !== null && least > most) {
-      this.#warn("empty_range", this.#at(low), `has a ${low} above its ${high}, so no value fits`);
+      this.#warn("empty_range", this.#at(low), `has a ${low} above its ${high}, so no value fits`, `Make ${high} the larger one.`);
     }
   }
 
@@ -181,16 +183,19 @@ class ParameterReader {
     const node = this.#entries.get("enum")?.value;
     if (node === undefined) return null;
     if (node.kind !== "sequence") {
-      this.#error("wrong_type", node.at, `must have a list as "enum", not ${describeNode(node)}`);
+      this.#error("wrong_type", node.at, `must have a list as "enum", not ${describeNode(node)}`, "Write enum: [a, b].");
       return null;
     }
     const members = node.items.flatMap((item) => {
       const text = this.#convert(item, type, null);
       if (text !== null) return [JSON.parse(text) as string | number | boolean];
-      this.#warn("ignored_constraint", item.at, `has ${describeNode(item)} in its "enum", which is no ${type} and is ignored`);
+      const problem = `has ${describeNode(item)} in its "enum", which is no ${type} and is ignored`;
+      this.#warn("ignored_constraint", item.at, problem, `Write a value of type ${type}, or remove it.`);
       return [];
     });
-    if (members.length === 0) this.#warn("ignored_constraint", node.at, 'has an "enum" without a value that fits; it is ignored');
+    if (members.length === 0) {
+      this.#warn("ignored_constraint", node.at, 'has an "enum" without a value that fits; it is ignored', "Name the values, or remove it.");
+    }
     return members.length === 0 ? null : members;
   }
 
@@ -199,12 +204,17 @@ class ParameterReader {
     if (source === null) return null;
     const at = this.#at("pattern");
     if (source.length > MAX_PATTERN) {
-      this.#error("pattern_too_long", at, `has a pattern of ${source.length} characters, and it may have ${MAX_PATTERN}`);
+      this.#error(
+        "pattern_too_long",
+        at,
+        `has a pattern of ${source.length} characters, and it may have ${MAX_PATTERN}`,
+        "Write a shorter one, and check the rest in the body.",
+      );
       return null;
     }
     const translation = translatePattern(source);
     if (translation.kind === "refused") {
-      this.#error("invalid_pattern", at, `has a pattern that cannot be used: ${translation.problem}`);
+      this.#error("invalid_pattern", at, `has a pattern that cannot be used: ${translation.problem}`, translation.remedy);
       return null;
     }
     try {
@@ -214,6 +224,7 @@ class ParameterReader {
         "invalid_pattern",
         at,
         `has a pattern that cannot be run in linear time: ${error instanceof Error ? error.message : String(error)}`,
+        "Write a simpler one, and check the rest in the body.",
       );
       return null;
     }
@@ -222,7 +233,7 @@ class ParameterReader {
   #length(key: string): number | null {
     const value = this.#scalar(key, "number");
     if (value === null || (Number.isInteger(value) && value >= 0)) return value;
-    this.#error("wrong_type", this.#at(key), `must have a whole number from 0 as "${key}", not ${value}`);
+    this.#error("wrong_type", this.#at(key), `must have a whole number from 0 as "${key}", not ${value}`, "Write digits only.");
     return null;
   }
 
@@ -233,7 +244,12 @@ class ParameterReader {
     const type = inner.find(({ key }) => key === "type")?.value;
     const found = type === undefined ? null : toType(type);
     if (found === null) {
-      this.#error("wrong_type", node.at, `must have "items" of the form {type: …} with a type out of ${TYPES.join(", ")}`);
+      this.#error(
+        "wrong_type",
+        node.at,
+        `must have "items" of the form {type: …} with a type out of ${TYPES.join(", ")}`,
+        "Write items: {type: string}.",
+      );
       return null;
     }
     for (const { key, keyAt } of inner) {
@@ -249,10 +265,11 @@ class ParameterReader {
     if (node === undefined) return null;
     const text = this.#convert(node, type, items);
     if (text === null) {
-      this.#warn("ignored_default", node.at, `has ${describeNode(node)} as its default, which is no ${type}; it is not used`);
+      const problem = `has ${describeNode(node)} as its default, which is no ${type}; it is not used`;
+      this.#warn("ignored_default", node.at, problem, `Write a value of type ${type}, or remove it.`);
     }
     if (text?.includes("\\u0000") === true) {
-      this.#error("nul_character", node.at, "has a NUL character in its default, which no program can receive");
+      this.#error("nul_character", node.at, "has a NUL character in its default, which no program can receive", "Remove the character.");
     }
     return text;
   }
@@ -305,7 +322,11 @@ class ParameterReader {
     const node = this.#entries.get(key)?.value;
     if (node === undefined) return null;
     if (node.kind === "scalar" && typeof node.value === type) return node.value;
-    const remedy = type === "boolean" ? "Write true or false, without quotes." : type === "string" ? "Put it in quotes." : undefined;
+    const remedy = type === "boolean"
+      ? "Write true or false, without quotes."
+      : type === "string"
+      ? "Put it in quotes."
+      : "Write a number, without quotes.";
     this.#error("wrong_type", node.at, `must have a ${type} as "${key}", not ${describeNode(node)}`, remedy);
     return null;
   }
@@ -314,11 +335,11 @@ class ParameterReader {
     return this.#entries.get(key)?.value.at ?? this.#named.nameAt;
   }
 
-  #error(code: string, at: number, problem: string, remedy?: string): void {
+  #error(code: string, at: number, problem: string, remedy: string): void {
     this.#report.add("error", code, at, `Parameter "${clip(this.#named.name)}" ${problem}`, remedy);
   }
 
-  #warn(code: string, at: number, problem: string, remedy?: string): void {
+  #warn(code: string, at: number, problem: string, remedy: string): void {
     this.#report.add("warning", code, at, `Parameter "${clip(this.#named.name)}" ${problem}`, remedy);
   }
 }

@@ -23,6 +23,11 @@ export function renderTemplate(pieces: readonly Piece[], values: ReadonlyMap<str
   return { kind: "script", text };
 }
 
+/** The script with a harmless word for every value and with every section kept, to see what it would run. */
+export function outlineOf(pieces: readonly Piece[]): string {
+  return pieces.map((piece) => piece.kind === "text" ? piece.text : piece.kind === "value" ? "_" : outlineOf(piece.pieces)).join("");
+}
+
 /** A value in a quoted here-document, which has to be looked at once its lines are complete. */
 interface Placed {
   readonly name: string;

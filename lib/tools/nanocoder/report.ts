@@ -1,44 +1,31 @@
-import { type Diagnostic, hasErrors, type Position } from "../diagnostic.ts";
-
-/** A file with more faults than anybody reads is not worth the time. */
-const MOST = 200;
+import type { Diagnostic, Position } from "../diagnostic.ts";
+import { DiagnosticReport } from "../report.ts";
 
 /** Collects diagnostics of one file, each at an offset of its text. */
-export class Report {
-  readonly diagnostics: Diagnostic[] = [];
+export class Report extends DiagnosticReport {
   readonly #text: string;
-  #left = MOST;
 
   constructor(text: string) {
+    super();
     this.#text = text;
   }
 
-  add(severity: Diagnostic["severity"], code: string, at: number, message: string, remedy?: string): void {
-    if (this.#left-- <= 0 && (severity !== "error" || hasErrors(this.diagnostics))) return;
-    this.diagnostics.push({
-      severity,
-      code,
-      message: message.toWellFormed(),
-      ...positionAt(this.#text, at),
-      ...(remedy === undefined ? {} : { remedy: remedy.toWellFormed() }),
-    });
+  add(severity: Diagnostic["severity"], code: string, at: number, message: string, remedy: string): void {
+    this.say(severity, code, message, remedy, () => this.positionOf(at));
   }
 
-  lineOf(at: number): number {
-    return positionAt(this.#text, at).line;
+  positionOf(at: number): Position {
+    const before = this.#text.slice(0, at);
+    return { line: before.split("\n").length, column: at - before.lastIndexOf("\n") };
   }
 
   /** In order of their places. */
   sorted(): readonly Diagnostic[] {
-    return this.diagnostics.toSorted((left, right) => (left.line ?? 0) - (right.line ?? 0) || (left.column ?? 0) - (right.column ?? 0));
+    return this.finish().toSorted((left, right) => lineOf(left) - lineOf(right) || (left.column ?? 0) - (right.column ?? 0));
   }
 }
 
-function positionAt(text: string, offset: number): Position {
-  const before = text.slice(0, offset);
-  return { line: before.split("\n").length, column: offset - before.lastIndexOf("\n") };
-}
-
-export function clip(text: string): string {
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+/** What has no place comes last. */
+function lineOf({ line = Infinity }: Diagnostic): number {
+  return line;
 }

@@ -5,7 +5,8 @@
 import { isAlias, isCollection, isMap, isScalar, isSeq, parseAllDocuments, Scalar, visit } from "yaml";
 import { numberToken, parseKeepingNumbers } from "../../session/json.ts";
 import { hasErrors } from "../diagnostic.ts";
-import { clip, type Report } from "./report.ts";
+import { clip } from "../report.ts";
+import type { Report } from "./report.ts";
 
 export type YamlNode = YamlText | YamlMapping | YamlSequence;
 
@@ -60,7 +61,14 @@ class TreeBuilder {
 
   build(): YamlNode | null {
     const deep = deepPlace(this.#text);
-    if (deep !== null) return this.#fault("yaml_too_deep", deep, `The frontmatter is nested deeper than ${MAX_DEPTH} levels`);
+    if (deep !== null) {
+      return this.#fault(
+        "yaml_too_deep",
+        deep,
+        `The frontmatter is nested deeper than ${MAX_DEPTH} levels`,
+        "Put text with brackets in quotes.",
+      );
+    }
     const documents = parseAllDocuments(this.#text, {
       version: "1.2",
       schema: "core",
@@ -170,7 +178,7 @@ class TreeBuilder {
     return this.#at + (range?.[0] ?? 0);
   }
 
-  #fault(code: string, offset: number, message: string, remedy?: string): null {
+  #fault(code: string, offset: number, message: string, remedy: string): null {
     this.#report.add("error", code, this.#at + offset, message, remedy);
     return null;
   }

@@ -1,6 +1,7 @@
 import { nearest } from "../nearest.ts";
 import { EXPORT_PREFIX, MAX_VARIABLE_BYTES, sizeOf } from "./exports.ts";
-import { clip, kindOf, type Report } from "./report.ts";
+import { clip } from "../report.ts";
+import { kindOf, type Report } from "./report.ts";
 
 /** The `[env]` table; faults go to the report. `topLevel`: keys that belong above it, and easily slide into it. */
 export function readEnv(value: unknown, report: Report, topLevel: readonly string[]): Readonly<Record<string, string>> {

@@ -3,7 +3,7 @@
  * What depends on the machine (is the program there?) is in `program.ts`.
  */
 import { parse, TomlError, type TomlTable } from "smol-toml";
-import { hasErrors, type Position, type RemediedDiagnostic } from "../diagnostic.ts";
+import { type Diagnostic, hasErrors, type Position } from "../diagnostic.ts";
 import { nearest } from "../nearest.ts";
 import type { Schema } from "../schema.ts";
 import type { Approval } from "../tool.ts";
@@ -11,7 +11,8 @@ import { readEnv } from "./env-table.ts";
 import { reportMisplaced } from "./misplaced.ts";
 import { readName } from "./name.ts";
 import { createLocator } from "./positions.ts";
-import { clip, kindOf, Report } from "./report.ts";
+import { clip } from "../report.ts";
+import { kindOf, Report } from "./report.ts";
 import { readSchema } from "./schema-table.ts";
 
 export interface Manifest {
@@ -33,7 +34,7 @@ export interface ParsedManifest {
   readonly description: string | null;
   /** Null if and only if some diagnostic is an error. */
   readonly manifest: Manifest | null;
-  readonly diagnostics: readonly RemediedDiagnostic[];
+  readonly diagnostics: readonly Diagnostic[];
 }
 
 export const DEFAULT_TIMEOUT_MS = 30_000;
@@ -121,7 +122,7 @@ function pathOf(branch: Branch): readonly string[] {
   return path.reverse();
 }
 
-type Toml = { readonly table: TomlTable } | { readonly diagnostic: RemediedDiagnostic };
+type Toml = { readonly table: TomlTable } | { readonly diagnostic: Diagnostic };
 
 function parseToml(text: string): Toml {
   const mark = text.indexOf("\uFEFF", 1);
@@ -145,7 +146,7 @@ function syntaxError(
   message: string,
   position?: Position,
   remedy = "Correct it there; everything else is checked once it is TOML.",
-): { readonly diagnostic: RemediedDiagnostic } {
+): { readonly diagnostic: Diagnostic } {
   return {
     diagnostic: { severity: "error", code: "toml_syntax", message: clip(message, 400).toWellFormed(), ...(position ?? {}), remedy },
   };

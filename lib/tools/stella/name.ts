@@ -1,5 +1,6 @@
 import { CATALOG, GROUP_WORDS, MCP_PREFIX, RESERVED_NAMES } from "../builtin/catalog.ts";
-import { clip, kindOf, type Report } from "./report.ts";
+import { clip } from "../report.ts";
+import { kindOf, type Report } from "./report.ts";
 
 const NAME = /^[a-z][a-z0-9_]{1,63}$/;
 
@@ -31,7 +32,8 @@ export function readName(value: unknown, report: Report): string {
   return value;
 }
 
-function reservedBecause(name: string): string | null {
+/** Why no tool from a file may have this name; null if it may. */
+export function reservedBecause(name: string): string | null {
   if (RESERVED_NAMES.includes(name)) return "it is a built-in tool";
   if (GROUP_WORDS.includes(name)) return "it names a group of tools in switches";
   return name.startsWith(MCP_PREFIX) ? `names that start with "${MCP_PREFIX}" belong to MCP servers` : null;

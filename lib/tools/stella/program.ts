@@ -5,7 +5,7 @@
 import { constants } from "node:fs";
 import { access, open, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
-import type { RemediedDiagnostic } from "../diagnostic.ts";
+import type { Diagnostic } from "../diagnostic.ts";
 
 /** What this file needs to know of the machine. */
 export interface Machine {
@@ -76,13 +76,13 @@ export interface ProgramAnswer {
   readonly path: string | null;
   /** Where it was found; null if it is not there. */
   readonly location: string | null;
-  readonly diagnostics: readonly RemediedDiagnostic[];
+  readonly diagnostics: readonly Diagnostic[];
 }
 
 /** Finds the program as a start would, and says what would go wrong. */
 export async function findProgram(question: ProgramQuestion, machine: Machine = thisMachine): Promise<ProgramAnswer> {
   const { program, workspace } = question;
-  const diagnostics: RemediedDiagnostic[] = [];
+  const diagnostics: Diagnostic[] = [];
   const say = (severity: "warning" | "info", code: string, message: string, remedy: string) =>
     diagnostics.push({ severity, code, message, remedy });
   if (program.includes("/")) {

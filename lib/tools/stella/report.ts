@@ -1,21 +1,16 @@
-import { hasErrors, type Position, type RemediedDiagnostic } from "../diagnostic.ts";
+import type { Diagnostic, Position } from "../diagnostic.ts";
+import { DiagnosticReport } from "../report.ts";
 import { findPositions, type Positions } from "./positions.ts";
 
-type Severity = RemediedDiagnostic["severity"];
-
-/** A file with more faults than anybody reads is not worth the time. */
-const MOST = 200;
-const MAX_MESSAGE = 1000;
+type Severity = Diagnostic["severity"];
 
 /** Collects diagnostics with the position of the key they are about. */
-export class Report {
-  readonly diagnostics: RemediedDiagnostic[] = [];
+export class Report extends DiagnosticReport {
   readonly #text: string;
   #positions: Positions | null = null;
-  #left = MOST;
-  #dropped = 0;
 
   constructor(text: string) {
+    super();
     this.#text = text;
   }
 
@@ -23,42 +18,12 @@ export class Report {
     return /-02-(?:29|3\d)/.test(this.#text) ? this.#located().impossibleDates : [];
   }
 
-  /** Whether one more warning would be kept. */
-  get isFull(): boolean {
-    return this.#left <= 0;
-  }
-
   add(severity: Severity, code: string, path: readonly string[], message: string, remedy: string): void {
-    if (!this.#isKept(severity)) this.#dropped++;
-    else this.#keep(this.#located().of(path), severity, code, message, remedy);
+    this.say(severity, code, message, remedy, () => this.#located().of(path));
   }
 
   addAt(position: Position | null, severity: Severity, code: string, message: string, remedy: string): void {
-    if (!this.#isKept(severity)) this.#dropped++;
-    else this.#keep(position, severity, code, message, remedy);
-  }
-
-  /** Everything, and a word on what is not here. */
-  finish(): readonly RemediedDiagnostic[] {
-    if (!this.isFull) return this.diagnostics;
-    const message = this.#dropped === 0 ? `Only the first ${MOST} are told` : `There are at least ${this.#dropped} more`;
-    return [...this.diagnostics, { severity: "info", code: "more_diagnostics", message, remedy: "Repair these, and check again." }];
-  }
-
-  /** Whatever was left out, the first error never is. */
-  #isKept(severity: Severity): boolean {
-    return this.#left > 0 || (severity === "error" && !hasErrors(this.diagnostics));
-  }
-
-  #keep(position: Position | null, severity: Severity, code: string, message: string, remedy: string): void {
-    this.#left--;
-    this.diagnostics.push({
-      severity,
-      code,
-      message: (message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message).toWellFormed(),
-      ...(position ?? {}),
-      remedy: remedy.toWellFormed(),
-    });
+    this.say(severity, code, message, remedy, () => position);
   }
 
   /** Most manifests have nothing to report, so their text is read only once. */
@@ -75,8 +40,4 @@ export function kindOf(value: unknown): string {
   if (typeof value === "bigint") return "an integer";
   if (typeof value === "number") return "a float";
   return typeof value === "boolean" ? "a boolean" : "a string";
-}
-
-export function clip(text: string, most = 80): string {
-  return text.length > most ? `${text.slice(0, most)}…` : text;
 }

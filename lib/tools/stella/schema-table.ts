@@ -1,7 +1,8 @@
 import type { TomlTable } from "smol-toml";
 import { compileOwnSchema, compileSchema, type Schema } from "../schema.ts";
 import { nameExports } from "./exports.ts";
-import { clip, kindOf, type Report } from "./report.ts";
+import { clip } from "../report.ts";
+import { kindOf, type Report } from "./report.ts";
 
 const MAX_DEPTH = 70;
 const SHOWN_POINTER = 200;
@@ -34,7 +35,8 @@ export async function readSchema(
     );
     return anything;
   }
-  const { schema, problems } = await compileSchema(toJson(source, [key], report), key === "input_schema" ? "input" : "output");
+  const json = toJson(source, [key], report);
+  const { schema, problems } = await compileSchema(json, key === "input_schema" ? "input" : "output");
   for (const { severity, code, pointer, message, remedy } of problems) {
     report.add(
       severity,
@@ -44,12 +46,16 @@ export async function readSchema(
       remedy,
     );
   }
-  if (schema !== undefined && key === "input_schema") reportCollisions(schema, report);
+  if (key === "input_schema") reportCollisions(propertiesOf(schema?.declared ?? json), report);
   return schema ?? anything;
 }
 
-function reportCollisions(schema: Schema, report: Report): void {
-  const properties = Object.keys((schema.declared["properties"] as object | undefined) ?? {});
+function propertiesOf(schema: unknown): readonly string[] {
+  const properties = typeof schema === "object" && schema !== null && "properties" in schema ? schema.properties : null;
+  return typeof properties === "object" && properties !== null && !Array.isArray(properties) ? Object.keys(properties) : [];
+}
+
+function reportCollisions(properties: readonly string[], report: Report): void {
   if (properties.includes("")) {
     const message = "A property has an empty name, so it gives no variable";
     report.add("warning", "empty_property", ["input_schema", "properties", ""], message, "Give it a name.");

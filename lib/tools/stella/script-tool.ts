@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { sha256 } from "../../session/digest.ts";
 import type { Origin } from "../../session/event.ts";
 import type { Json, JsonInput } from "../../session/json.ts";
+import { JsonFault, readDocument } from "../../session/json-reader.ts";
 import type { Run } from "../../session/launch.ts";
 import { capped, readFailure, RESULT_CAP_BYTES, truncation } from "../ending.ts";
 import type { Plan, PlanContext, ReadResult, Tool } from "../tool.ts";
@@ -11,6 +12,8 @@ import type { Manifest } from "./manifest.ts";
 
 /** A result that must be JSON is parsed whole, so more of it is kept than a model gets. */
 const JSON_CAP_BYTES = 8 * 1024 * 1024;
+/** Of such a result, as of an input: whoever reads it later must be able to. */
+const MOST_DEPTH = 256;
 
 export interface ScriptOrigin {
   readonly origin: Origin;
@@ -79,9 +82,11 @@ function readPromise(manifest: Manifest, run: Run): ReadResult {
   if (run.stdout.cut) return broken(`it printed ${run.stdout.bytes} bytes, and a result may have ${JSON_CAP_BYTES}.`);
   let data: Json;
   try {
-    data = JSON.parse(run.stdout.text.trim()) as Json;
+    data = readDocument(run.stdout.text.trim(), { mostDepth: MOST_DEPTH }).value as Json;
   } catch (error) {
-    return broken(`it did not print one JSON value (${error instanceof Error ? error.message : String(error)}).`);
+    if (!(error instanceof JsonFault)) throw error;
+    const problem = error.tooDeep ? "what it printed is" : "it did not print one JSON value:";
+    return broken(`${problem} ${error.message}.`);
   }
   const violations = manifest.output?.check(data) ?? [];
   if (violations.length > 0) {

@@ -72,17 +72,17 @@ env = { "A=B" = "x", C = 1 }
 `)).toEqual([
       'warning unknown_key line 22, column 2: "other" means nothing here. Servers are written as [servers.NAME].',
       'error wrong_type line 3, column 1: "cmd" must be a string, not a number. Put arguments into "args".',
-      'error wrong_type line 4, column 1: "args" must be a list of strings',
+      'error wrong_type line 4, column 1: "args" must be a list of strings. Write ["one", "two"], each in quotes.',
       'error invalid_name line 5, column 10: "b__c" cannot be the name of a server: it has "__", which separates a server from its tool. Give it another name.',
-      'error invalid_url line 8, column 1: It cannot be reached: its URL begins with "ftp:", and only http: and https: are spoken',
-      'error invalid_header line 9, column 13: "bad name" cannot be the name of a header',
-      'warning own_header line 9, column 31: The header "Accept" is set by the protocol itself; this one is not sent',
+      'error invalid_url line 8, column 1: It cannot be reached: its URL begins with "ftp:", and only http: and https: are spoken. Write an address that begins with https:// or http://.',
+      'error invalid_header line 9, column 13: "bad name" cannot be the name of a header. Use letters, digits and - alone.',
+      'warning own_header line 9, column 31: The header "Accept" is set by the protocol itself; this one is not sent. Remove it.',
       'warning unknown_key line 11, column 1: "command" means nothing here. Did you mean "cmd"?',
       'error missing_transport line 10, column 10: It has neither "cmd" nor "url". Write "cmd" in place of "command".',
       'error unknown_transport line 13, column 1: "transport" must be "stdio" or "http"; the older transport over SSE is not spoken here. Most such servers also speak "http".',
-      'error ambiguous_transport line 15, column 10: It has both "cmd" and "url", so it cannot be told how to reach it',
+      'error ambiguous_transport line 15, column 10: It has both "cmd" and "url", so it cannot be told how to reach it. Keep "cmd" for a program, or "url" for an address.',
       'warning unknown_key line 20, column 1: "agrs" means nothing here. Did you mean "args"?',
-      'error env_name line 21, column 9: "A=B" cannot be the name of a variable',
+      'error env_name line 21, column 9: "A=B" cannot be the name of a variable. Give it a name without "=".',
       'error wrong_type line 21, column 22: "C" must be a string, not a number. Put the value in quotes.',
     ]);
   });
@@ -90,7 +90,7 @@ env = { "A=B" = "x", C = 1 }
   test("keeps the servers beside a broken one, and says what is wrong with that", () => {
     const { servers, broken } = read(`${server("good")}[servers.bad]\n`);
     expect(servers.map(({ name }) => name)).toEqual(["good"]);
-    expect(broken).toEqual([{ name: "bad", reason: 'It has neither "cmd" nor "url"' }]);
+    expect(broken).toEqual([{ name: "bad", reason: 'It has neither "cmd" nor "url". Write cmd = "PROGRAM" or url = "https://…".' }]);
   });
 
   test("refuses what is not TOML with line and column", () => {
@@ -140,7 +140,7 @@ describe("parseMcpFile() of the common JSON", () => {
       'warning unknown_key line 3, column 12: "cmd" means nothing here. Did you mean "command"?',
       'error missing_transport line 3, column 5: It has neither "command" nor "url". Write "command" in place of "cmd".',
       'error invalid_name line 4, column 5: "_b" cannot be the name of a server: it begins or ends with "_". Give it another name.',
-      'error empty_command line 4, column 13: "command" is empty',
+      'error empty_command line 4, column 13: "command" is empty. Name the program.',
     ]);
     expect(said('{ "mcpServers": { "a": {}, "a": {} } }', json)[0]).toContain(
       'error json_syntax line 1, column 28: the key "a" is written twice',

@@ -73,6 +73,9 @@ describe("arguments", () => {
       "/a ⚒ Invalid parameter: a must be at most 1, not 1.5",
     ]);
     expect(await problems("a: {type: integer, enum: [1, 2]}", '{"a":2.0}')).toEqual([]);
+    expect(await problems("a: {type: number}", '{"a":1e400}')).toEqual([
+      "/a ⚒ Invalid parameter: a must be a number, not a number that is too large",
+    ]);
   });
 
   test("that no program can receive are refused, not changed", async () => {

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { mkdir, symlink } from "node:fs/promises";
-import { relative } from "node:path";
-import { type LoadContext, loadMarkdownTools, type ToolFolder, validateMarkdownTools } from "../../../lib/tools/nanocoder/load.ts";
+import { mkdir, rm, symlink } from "node:fs/promises";
+import { relative, resolve } from "node:path";
+import { workspaceProgramOf } from "../../../lib/gate/program-place.ts";
+import { type LoadContext, loadMarkdownTools, validateMarkdownTools } from "../../../lib/tools/nanocoder/load.ts";
+import type { ToolFolder } from "../../../lib/tools/tool-folder.ts";
 import { createToolbox } from "../../../lib/tools/toolbox.ts";
 import { type Folder, makeFolder } from "../folder.ts";
 
@@ -97,9 +99,112 @@ describe("loading", () => {
     ]);
   });
 
+  test("says of every other file that it is not read, hidden ones aside", async () => {
+    await using root = await makeFolder();
+    for (const name of ["a.md", "B.MD", ".md", "c.md~", "c.markdown", "run.sh", "wordcount.toml", ".gitignore", "deep/d.md", "bin/x.sh"]) {
+      await root.write(`.nanocoder/tools/${name}`, tool("a"));
+    }
+    const wanted = [".md", "B.MD", "c.markdown", "c.md~", "deep", "run.sh", "wordcount.toml"];
+    const { notices } = (await toolboxOf(root)).box;
+    const told = notices.filter(({ code }) => code === "ignored_file").map(({ text }) => text.slice(root.at(".nanocoder/tools/").length));
+    expect(told.map((text) => text.slice(0, text.indexOf(": ")))).toEqual(wanted);
+    const files = await validateMarkdownTools(folders(root), { workspace: root.path });
+    const checked = files.flatMap(({ path, diagnostics }) =>
+      diagnostics.map(({ code, remedy }) => [code, relative(root.at(".nanocoder/tools"), path), remedy])
+    );
+    expect(checked.map(([code, path]) => `${code} ${path}`)).toEqual(wanted.map((name) => `ignored_file ${name}`));
+    expect(checked.every(([, , remedy]) => remedy !== "")).toBe(true);
+  });
+
+  test("names at most a hundred of them, and says that there are more", async () => {
+    await using root = await makeFolder();
+    await Promise.all(Array.from({ length: 150 }, (_, index) => root.write(`.nanocoder/tools/${index}.txt`, "")));
+    const files = await validateMarkdownTools(folders(root), { workspace: root.path });
+    expect(files.length).toBe(101);
+    expect(files.at(-1)).toMatchObject({ path: root.at(".nanocoder/tools"), diagnostics: [{ code: "ignored_file" }] });
+  });
+
   test("finds nothing where there is nothing", async () => {
     await using root = await makeFolder();
     expect(await toolboxOf(root)).toMatchObject({ shown: [], box: { notices: [] } });
+  });
+});
+
+describe("a user's tool in a workspace that is not trusted", () => {
+  const trust = { kind: "untrusted", reason: "the workspace is not trusted" } as const;
+  const body = (name: string, script: string, more = "") =>
+    `---\nname: ${name}\ndescription: d\nparameters: {a: {type: string}}\n${more}---\n${script}\n`;
+
+  async function inertIn(root: Folder, scripts: readonly (readonly [script: string, more?: string])[]) {
+    for (const [index, [script, more]] of scripts.entries()) await root.write(`home/tools/t${index}.md`, body(`t${index}`, script, more));
+    const context: LoadContext = {
+      workspace: root.at("ws"),
+      trust,
+      env: { PATH: "/usr/bin:/bin", HERE: root.at("ws") },
+      workspaceProgram: (script, { cwd, path }) =>
+        workspaceProgramOf(script, { workspace: root.at("ws"), cwd: resolve(root.at("ws"), cwd), path }),
+    };
+    const { candidates } = await loadMarkdownTools([{ path: root.at("home/tools"), scope: "user", family: "nanocoder" }], context);
+    return candidates.map((candidate) => candidate.kind === "tool" ? candidate.untrusted ?? null : "broken");
+  }
+
+  test("is inert if its script runs what lies there, wherever it stands in the script", async () => {
+    await using root = await makeFolder();
+    await root.write("ws/scripts/x.sh", "touch canary");
+    await root.write("ws/tool", "");
+    const reasons = await inertIn(root, [
+      ["./scripts/x.sh {{ a }}"],
+      ["set -e\n\nif true; then\n  bash scripts/x.sh\nfi"],
+      ["echo {{ a }} | ./later.sh"],
+      ["result=$(./scripts/x.sh)"],
+      ["{{# a }}sh ./x.sh{{/ a }}"],
+      ["{{^ a }}sh ./x.sh{{/ a }}"],
+      ["./{{ a }}"],
+      ["../x.sh", "cwd: scripts\n"],
+      ["python3 check.py"],
+      ["tool {{ a }}", 'env: {PATH: "${HERE}:/bin"}\n'],
+    ]);
+    expect(reasons.map((reason) => reason?.endsWith("lies in the workspace, and the workspace is not trusted"))).toEqual(
+      reasons.map(() => true),
+    );
+    expect(reasons[0]).toContain('"./scripts/x.sh", which its script runs,');
+  });
+
+  test("works if its script runs only what is the machine's or the user's", async () => {
+    await using root = await makeFolder();
+    await root.write("ws/scripts/x.sh", "");
+    const own = root.at("home/bin/own.sh");
+    const scripts = [
+      "kubectl get pods -n {{ a }}",
+      `${own} {{ a }}`,
+      "ls ./scripts",
+      "{{ a }}",
+      "cat <<E\n{{ a }}\nE",
+      `sh ${own}`,
+      "grep -r {{ a }} src/x.sh",
+    ];
+    expect(await inertIn(root, scripts.map((script) => [script] as const))).toEqual(scripts.map(() => null));
+  });
+
+  test("is inert if its file is a link into it", async () => {
+    await using root = await makeFolder();
+    await root.write("ws/evil.md", body("evil", "echo evil"));
+    await root.write("home/tools/a.md", body("a", "echo a"));
+    await symlink(root.at("ws/evil.md"), root.at("home/tools/b.md"));
+    const inert = "its file lies in the workspace, and the workspace is not trusted";
+    expect(await inertIn(root, [])).toEqual([null, inert]);
+    await rm(root.at("home/tools"), { recursive: true });
+    await root.write("ws/own/c.md", body("c", "echo c"));
+    await symlink(root.at("ws/own"), root.at("home/tools"));
+    expect(await inertIn(root, [])).toEqual([inert]);
+  });
+
+  test("works where the user's own folder lies in it", async () => {
+    await using root = await makeFolder();
+    await root.write("ws/home/tools/a.md", body("a", "echo a"));
+    const context: LoadContext = { workspace: root.at("ws"), trust };
+    const { candidates } = await loadMarkdownTools([{ path: root.at("ws/home/tools"), scope: "user", family: "nanocoder" }], context);
+    expect(candidates.map((candidate) => candidate.kind === "tool" ? candidate.untrusted ?? null : "broken")).toEqual([null]);
   });
 });
 
@@ -119,9 +224,9 @@ describe("validating", () => {
       ]),
     ).toEqual([
       [".nanocoder/tools/a.md", "a", []],
-      [".nanocoder/tools/b.md", "a", ["warning unknown_key 4", "warning duplicate_name undefined"]],
+      [".nanocoder/tools/b.md", "a", ["warning unknown_key 4", "warning duplicate_name 2"]],
       [".nanocoder/tools/c.md", "c", ["error wrong_type 4", "error wrong_type 5"]],
-      ["home/tools/a.md", "a", ["warning shadowed_name undefined"]],
+      ["home/tools/a.md", "a", ["warning shadowed_name 2"]],
     ]);
   });
 });
@@ -147,7 +252,7 @@ test("hostile files are read in bounded time", async () => {
   await root.write(".nanocoder/tools/braces.md", `---\nname: p\ndescription: d\n---\n${"{{".repeat(50_000)}${"{{ a ".repeat(10_000)}`);
   const started = performance.now();
   const files = await validateMarkdownTools(folders(root), { workspace: root.path });
-  expect(performance.now() - started).toBeLessThan(5000);
+  expect(performance.now() - started).toBeLessThan(20_000);
   expect(files).toHaveLength(5);
   expect(Math.max(...files.map(({ diagnostics }) => diagnostics.length))).toBeLessThan(300);
-});
+}, 30_000);

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { mkdir, readFile, symlink } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { type LoadContext, loadManifests, type ManifestFolder, validateManifests } from "../../../lib/tools/stella/load.ts";
+import { type LoadContext, loadManifests, validateManifests } from "../../../lib/tools/stella/load.ts";
+import type { ToolFolder } from "../../../lib/tools/tool-folder.ts";
 import { createToolbox } from "../../../lib/tools/toolbox.ts";
 import { type Folder, makeFolder } from "../folder.ts";
 
@@ -13,7 +14,7 @@ function manifest(name: string, command = "scripts/run.sh"): string {
   return `name = "${name}"\ndescription = "Does ${name}."\ncommand = ["${command}"]\ntimeout_ms = 1000\n[input_schema]\ntype = "object"\n`;
 }
 
-function folders(root: Folder): readonly ManifestFolder[] {
+function folders(root: Folder): readonly ToolFolder[] {
   return [
     { path: root.at("ws/.stella/tools"), scope: "workspace", family: "stella" },
     { path: root.at("ws/.orrery/tools"), scope: "workspace", family: "orrery" },
@@ -270,10 +271,9 @@ describe("validation", () => {
     await root.write("ws/.stella/tools/X.TOML", "");
     await root.write("ws/.stella/tools/latin.toml", Uint8Array.from([0xe9]));
     await mkdir(root.at("ws/.stella/tools/folder.toml"));
+    for (let index = 0; index <= 5000; index++) writeFileSync(root.at(`home/.config/stella/tools/z${index}.toml`), "");
     const said = (await validateManifests(folders(root), context(root))).flatMap(({ diagnostics }) => diagnostics);
-    for (const { code, message, remedy } of said) {
-      expect([code, typeof remedy, (remedy ?? "").length > 5, message.length < 700]).toEqual([code, "string", true, true]);
-    }
+    expect(said.filter(({ message, remedy }) => remedy.length <= 5 || message.length >= 700)).toEqual([]);
     const documented =
       (await readFile(join(import.meta.dirname, "../../../docs/tools.md"), "utf8")).split("## Diagnostics")[1]?.split("\n## ")[0] ?? "";
     const codes = new Set([...documented.matchAll(/`([a-z]+_?[a-z_]*)`/g)].map(([, code]) => code ?? ""));
@@ -281,5 +281,5 @@ describe("validation", () => {
     expect([...walked].filter((code) => !codes.has(code))).toEqual([]);
     const notCodes = ["risk", "idempotent", "foundry", "remedy", "notice"];
     expect([...codes].filter((code) => !walked.has(code) && !notCodes.includes(code))).toEqual([]);
-  });
+  }, 30_000);
 });

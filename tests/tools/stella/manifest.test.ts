@@ -327,6 +327,7 @@ describe("[input_schema]", () => {
   test("is warned of properties that would be exported under one name", async () => {
     const text = `${MINIMAL}\n[input_schema.properties]\ndry-run = { type = "boolean" }\ndry_run = { type = "boolean" }\n`;
     expect(await summaryOf(text)).toEqual(["warning export_collision 8:1"]);
+    expect(await summaryOf(`${text}\n[input_schema.properties.z]\ntype = "strnig"\n`)).toContain("warning export_collision 8:1");
   });
 });
 

@@ -180,6 +180,18 @@ describe("a promised result", () => {
     expect((await toolOf(promise)).read(cut, toInput({})).result.text).toContain("9000000 bytes");
   });
 
+  test("is refused when it is nested so deep that no later reader may manage it", async () => {
+    const anything = await toolOf('command = ["x"]\n[output_schema]\n');
+    const printed = (levels: number) => run(EXIT_0, { stdout: `${"[".repeat(levels)}${"]".repeat(levels)}` });
+    expect(anything.read(printed(256), toInput({})).result.is_error).toBe(false);
+    for (const levels of [257, 1_000_000]) {
+      expect(anything.read(printed(levels), toInput({})).result).toMatchObject({
+        is_error: true,
+        text: expect.stringContaining("nested deeper than 256 levels"),
+      });
+    }
+  });
+
   test("of great length is whole in data and cut in the text", async () => {
     const long = { total: 1, note: "x".repeat(200_000) };
     const { result, truncated } = await read(JSON.stringify(long));

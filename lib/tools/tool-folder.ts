@@ -1,0 +1,129 @@
+/**
+ * What the loaders of the text formats share: folders in order of precedence, whether what lies in them may run, and what
+ * is said of a file. Each format brings only how it reads its own.
+ */
+import { realpath } from "node:fs/promises";
+import type { Origin } from "../session/event.ts";
+import { describeDiagnostic, type Diagnostic, type Position } from "./diagnostic.ts";
+import { type Extensions, findIgnoredFiles, type ToolFile } from "./tool-files.ts";
+import type { Candidate, Family, Notice } from "./toolbox.ts";
+
+/** One folder that may hold tools. */
+export interface ToolFolder {
+  readonly path: string;
+  readonly scope: "workspace" | "user";
+  readonly family: Family;
+}
+
+/** Whether what lies in the workspace may run; else why not, in words that name the command to trust it. */
+export type LoadTrust =
+  | { readonly kind: "trusted" }
+  | {
+    readonly kind: "untrusted";
+    readonly reason: string;
+    /** Whether this very file may run all the same, as it was trusted by itself. */
+    allowsFile?(path: string, digest: string): boolean;
+  };
+
+export interface LoadPlace {
+  /** Absolute, links resolved. */
+  readonly workspace: string;
+  readonly trust: LoadTrust;
+}
+
+export interface LoadedTools {
+  readonly candidates: readonly Candidate[];
+  /** One for each thing that is said of a file, as `orrery tools --validate` would say it. */
+  readonly notices: readonly Notice[];
+}
+
+/** What is said of one file. */
+export interface ValidatedFile {
+  readonly path: string;
+  readonly tool?: string;
+  /** All of them, of a file that has several. */
+  readonly tools?: readonly string[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+type TextFile = Extract<ToolFile, { kind: "text" }>;
+
+/** What was read of a file: the name and the description as far as there are any. */
+export interface ReadFile {
+  readonly name: string | null;
+  readonly description: string | null;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+export const UNREADABLE: ReadFile = { name: null, description: null, diagnostics: [] };
+
+/** A file that gave no tool. */
+export function loadBroken(file: ToolFile, origin: Origin, family: Family, { name, description, diagnostics }: ReadFile): LoadedTools {
+  const said = file.kind === "unreadable" ? [file.diagnostic] : diagnostics;
+  const reason = said.filter(({ severity }) => severity === "error").map(describeDiagnostic).join("; ");
+  return {
+    candidates: [{ kind: "broken", name, description, origin, family, reason, told: true }],
+    notices: said.map((each) => toNotice(file.path, each)),
+  };
+}
+
+/**
+ * Why a file's tool is inert, or null. A user's tool whose program lies in the workspace runs what the workspace says, so
+ * it needs its trust too.
+ * @param program what of the workspace it would run, in words such as `its program "./x"`; asked only where that matters.
+ */
+export async function untrustedReason(
+  file: TextFile,
+  { scope, path: folder }: ToolFolder,
+  { trust, workspace }: LoadPlace,
+  program: () => string | null | Promise<string | null>,
+): Promise<string | null> {
+  if (trust.kind === "trusted") return null;
+  if (scope === "workspace") return trust.allowsFile?.(file.path, file.digest) === true ? null : trust.reason;
+  const inside = `${workspace}/`;
+  // Where the home folder is the workspace, the user's own files lie there without any link.
+  const isLinked = !folder.startsWith(inside) && (await realpath(file.path).catch(() => file.path)).startsWith(inside);
+  const what = isLinked ? "its file" : await program();
+  return what === null ? null : `${what} lies in the workspace, and ${trust.reason}`;
+}
+
+/** Says of the files that come later, in order of precedence, that their name is taken. */
+export class NameOwners {
+  readonly #owners = new Map<string, { readonly path: string; readonly folder: string }>();
+
+  /** @param positionOf where the file has its name; asked only of a loser. */
+  claim(name: string, path: string, folder: string, positionOf: () => Position | null): readonly Diagnostic[] {
+    const owner = this.#owners.get(name);
+    if (owner === undefined) {
+      this.#owners.set(name, { path, folder });
+      return [];
+    }
+    const same = owner.folder === folder;
+    const which = same ? "which comes first" : "which comes before this folder";
+    return [{
+      severity: "warning",
+      code: same ? "duplicate_name" : "shadowed_name",
+      message: `"${name}" is already the name of ${owner.path}, ${which}; this file is not used`,
+      ...(positionOf() ?? {}),
+      remedy: "Give one of them another name.",
+    }];
+  }
+}
+
+/** What is read in a folder, by whoever reads it. */
+const EXTENSIONS: Readonly<Record<Family, Extensions>> = {
+  orrery: { read: [".toml", ".md", ".ts", ".js", ".py"], reserved: [] },
+  stella: { read: [".toml"], reserved: [] },
+  nanocoder: { read: [".md"], reserved: [".ts", ".js"] },
+  other: { read: [".toml"], reserved: [] },
+};
+
+/** A word on each file of these folders that nothing reads. */
+export async function ignoredFiles(folders: readonly ToolFolder[]): Promise<readonly ValidatedFile[]> {
+  const byPath = new Map(folders.map(({ path, family }) => [path, EXTENSIONS[family]]));
+  return (await Promise.all([...byPath].map(([path, extensions]) => findIgnoredFiles(path, extensions)))).flat();
+}
+
+export function toNotice(path: string, diagnostic: Diagnostic): Notice {
+  return { level: diagnostic.severity, code: diagnostic.code, text: `${path}: ${describeDiagnostic(diagnostic)}` };
+}
