@@ -12,17 +12,21 @@ import { createModel, defaultModelName } from "../model/providers.ts";
 import { ownIdentity } from "../platform/identity.ts";
 import { VERSION } from "../platform/version.ts";
 import type { SessionHeader } from "../session/state.ts";
-import { createSupervisor } from "../supervisor/supervisor.ts";
+import { createSupervisor, type Supervisor } from "../supervisor/supervisor.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
+import type { Cancellation, CancelOptions } from "./cancel.ts";
 import { type Fork, forkSession } from "./fork.ts";
-import { newRuntimeId, newSessionId, now } from "./ids.ts";
+import { newInquiryId, newRuntimeId, newSessionId, now } from "./ids.ts";
 import type { AgentOptions, NewSessionOptions } from "./options.ts";
 import type { PolicyOptions } from "./policy.ts";
 import type { CreatedTool, ScaffoldRequest } from "./scaffold.ts";
 import type { Session, TurnOptions } from "./session.ts";
 import { openServers, type Servers } from "./servers.ts";
-import { checkExists, createSession, openSession, readLog, type SessionGround, type SessionNeeds } from "./sessions.ts";
+import { checkExists, createSession, openSession, type SessionGround, type SessionNeeds } from "./sessions.ts";
+import { isOutdated } from "./program.ts";
 import type { ToolCall, ToolRequest } from "./tool-call.ts";
+import type { RunAside } from "./tool-modules.ts";
+import type { Imported } from "./transfer.ts";
 import type { ValidatedFile } from "./validation.ts";
 import { describeInertHere, openWorkshop, type Workshop } from "./workshop.ts";
 
@@ -30,10 +34,12 @@ import { describeInertHere, openWorkshop, type Workshop } from "./workshop.ts";
 export interface Agent {
   /** Absolute, without symlinks. */
   readonly workspace: string;
-  /** Every tool that was found, here or in another folder, and what became of it. */
+  /** Every tool that was found, here or in another folder, and what became of it; of MCP servers if they have been started. */
   toolbox(workspace?: string): Promise<Toolbox>;
-  /** Tools, settings and trust of this or another folder. @throws {ConfigError} */
+  /** Tools, settings and trust of this or another folder. Starts nothing but new tool files in code. @throws {ConfigError} */
   workshop(workspace?: string): Promise<Workshop>;
+  /** The same with MCP servers and their tools: starts those that may run, and waits for them as a session does. @throws {ConfigError} */
+  equip(workspace?: string): Promise<Workshop>;
   /** Tools, settings and trust are read again at their next use. Sessions that are open keep what they have. */
   reread(): void;
   /** Runs one tool as a session would, without a model and without a trace in the journal. @throws {ConfigError} */
@@ -60,6 +66,21 @@ export interface Agent {
    * @throws {UsageError} there is no such session or event.
    */
   fork(id: string, at?: number): Promise<Fork>;
+  /**
+   * Ends the open turn of a session that another runtime drives, or that lost its runtime. Every call of it has its end then.
+   * @throws {UsageError} there is no such session. @throws {CancelUnanswered} whoever drives it did not react.
+   */
+  cancel(id: string, options?: CancelOptions): Promise<Cancellation>;
+  /**
+   * The recorded events of a session as JSON lines, in pieces of some lines: the bytes that the journal holds.
+   * @throws {UsageError} there is no such session. @throws {UnsoundLog} an event cannot be read.
+   */
+  export(id: string): AsyncIterable<string>;
+  /**
+   * Takes in a session as `export` gives it: all of it, or nothing.
+   * @throws {UnsoundLog} with the line and the reason. @throws {JournalOccupied} the session is here already.
+   */
+  import(lines: AsyncIterable<Uint8Array>): Promise<Imported>;
   /** Takes a session out of the journal. @throws {UsageError} there is none. @throws {JournalHeld} a runtime drives it. */
   remove(id: string): Promise<void>;
   /** What the journal holds, for readers. */
@@ -78,9 +99,14 @@ export type Log = Pick<Journal, "read" | "head" | "list">;
 
 /** @throws {UsageError} the workspace is not a folder. @throws {ConfigError} */
 export function openAgent(options: AgentOptions = {}): Agent {
+  return openDriven(options, (model) => model);
+}
+
+/** The same with something between every session and its model. @throws as `openAgent` */
+export function openDriven(options: AgentOptions, drive: (model: Model) => Model): Agent {
   const env = options.env ?? process.env;
   const paths = resolvePaths(env);
-  return new Runtime(options, env, paths, findWorkspace(options.workspace, process.cwd(), paths.home));
+  return new Runtime(options, env, paths, findWorkspace(options.workspace, process.cwd(), paths.home), drive);
 }
 
 const DEFAULT_SYSTEM = "You are a careful assistant that works in a folder with the tools you are given. " +
@@ -92,15 +118,29 @@ class Runtime implements Agent {
   readonly #env: NonNullable<AgentOptions["env"]>;
   readonly #paths: Paths;
   readonly #workshops = new Map<string, Promise<Workshop>>();
+  readonly #trusted: ReadonlySet<string>;
   readonly #sessions = new Set<Session>();
-  readonly #servers = new Map<string, Promise<Servers | null>>();
+  readonly #servers = new Map<string, Promise<Servers>>();
+  readonly #drive: (model: Model) => Model;
+  readonly #id = newRuntimeId();
+  #supervisor: Supervisor | null = null;
   #ground: SessionGround | null = null;
 
-  constructor(options: AgentOptions, env: NonNullable<AgentOptions["env"]>, paths: Paths, workspace: string) {
+  constructor(
+    options: AgentOptions,
+    env: NonNullable<AgentOptions["env"]>,
+    paths: Paths,
+    workspace: string,
+    drive: (model: Model) => Model,
+  ) {
     this.#options = options;
     this.#env = env;
     this.#paths = paths;
+    this.#drive = drive;
     this.workspace = workspace;
+    const { trustWorkspace = false } = options;
+    const trusted = typeof trustWorkspace === "boolean" ? (trustWorkspace ? [workspace] : []) : trustWorkspace;
+    this.#trusted = new Set(trusted.map((folder) => findWorkspace(folder, process.cwd(), null)));
   }
 
   get log(): Log {
@@ -108,11 +148,16 @@ class Runtime implements Agent {
   }
 
   async toolbox(workspace = this.workspace): Promise<Toolbox> {
-    return (await this.#workshop(workspace)).toolbox;
+    const workshop = await this.#workshop(workspace);
+    return (await this.#servers.get(workspace))?.equip(workshop).toolbox ?? workshop.toolbox;
   }
 
   async workshop(workspace = this.workspace): Promise<Workshop> {
     return await this.#workshop(workspace);
+  }
+
+  async equip(workspace = this.workspace): Promise<Workshop> {
+    return await this.#equipped(workspace);
   }
 
   reread(): void {
@@ -120,15 +165,16 @@ class Runtime implements Agent {
   }
 
   async callTool(request: ToolRequest, options: TurnOptions = {}): Promise<ToolCall> {
-    const { callTool } = await import("./tool-call.ts");
-    const workshop = await this.workshop();
+    const { callTool, needsServers } = await import("./tool-call.ts");
+    const plain = await this.workshop();
+    const workshop = needsServers(request.name, plain) ? await this.#equipped(this.workspace) : plain;
     const openModel = async () => (await this.#chooseModel(workshop)).model;
     return await callTool({ ground: this.#open(), workshop, openModel }, request, options);
   }
 
   async validate(directory?: string): Promise<readonly ValidatedFile[]> {
     const { validateToolFiles } = await import("./validation.ts");
-    return await validateToolFiles(this.#policyOptions(this.workspace), directory);
+    return await validateToolFiles(this.#policyOptions(this.workspace), this.#runAside, directory);
   }
 
   async createTool(request: ScaffoldRequest): Promise<CreatedTool> {
@@ -178,6 +224,21 @@ class Runtime implements Agent {
     return await forkSession(this.#open(), id, at);
   }
 
+  async cancel(id: string, options: CancelOptions = {}): Promise<Cancellation> {
+    const { cancelTurn } = await import("./cancel.ts");
+    return await cancelTurn(this.#open(), id, options);
+  }
+
+  async *export(id: string): AsyncGenerator<string> {
+    const { exportLog } = await import("./transfer.ts");
+    yield* exportLog(this.#open().journal, id);
+  }
+
+  async import(lines: AsyncIterable<Uint8Array>): Promise<Imported> {
+    const { importLog } = await import("./transfer.ts");
+    return await importLog(this.#open().journal, lines);
+  }
+
   async remove(id: string): Promise<void> {
     const { journal, owner } = this.#open();
     await checkExists(journal, id);
@@ -194,18 +255,25 @@ class Runtime implements Agent {
   }
 
   async events(id: string, after = 0): Promise<readonly LogRow[]> {
-    const rows = await readLog(this.#open().journal, id);
-    return after === 0 ? rows : rows.filter((row) => (row.kind === "event" ? row.event.seq : row.seq) > after);
+    const { journal } = this.#open();
+    await checkExists(journal, id);
+    return await journal.read(id, { after });
   }
 
   async close(): Promise<void> {
-    const ground = this.#ground;
-    if (ground === null) return;
     await Promise.allSettled([...this.#sessions].map((session) => session.close()));
     const servers = await Promise.all(this.#servers.values());
-    await Promise.all(servers.map((each) => each?.close()));
-    await ground.supervisor.close();
-    await ground.journal.close();
+    await Promise.all(servers.map((each) => each.close()));
+    await this.#supervisor?.close();
+    await this.#ground?.journal.close();
+  }
+
+  /** For tool files that are asked what is in them. */
+  readonly #runAside: RunAside = (launch) =>
+    this.#supervise().run({ session: "tool-files", call: newInquiryId(), launch, signal: new AbortController().signal });
+
+  #supervise(): Supervisor {
+    return this.#supervisor ??= createSupervisor({ runtime: this.#id });
   }
 
   #keep(session: Session): Session {
@@ -253,25 +321,39 @@ class Runtime implements Agent {
     return text;
   }
 
-  #model(name: string, baseUrl: string | undefined): Promise<Model> {
-    return createModel({ name, env: this.#env, ...(baseUrl === undefined ? {} : { baseUrl }) });
+  async #model(name: string, baseUrl: string | undefined): Promise<Model> {
+    return this.#drive(await createModel({ name, env: this.#env, ...(baseUrl === undefined ? {} : { baseUrl }) }));
   }
 
   /** With the tools of its MCP servers, which are started for the first session and stay for the others. */
   async #equipped(workspace: string): Promise<Workshop> {
-    const workshop = await this.#workshop(workspace);
-    const opened = this.#servers.get(workspace) ?? openServers(workshop, this.#paths, this.#open().supervisor);
+    const workshop = await this.#current(workspace);
+    if (this.#options.offer === "own") return workshop;
+    const opened = this.#servers.get(workspace) ?? openServers(workshop, this.#paths, this.#supervise(), this.#options.stop);
     this.#servers.set(workspace, opened);
-    const servers = await opened;
-    return servers === null ? workshop : { ...workshop, toolbox: servers.toolbox(), notices: [...workshop.notices, ...servers.notices] };
+    return (await opened).equip(workshop);
+  }
+
+  /** Read again if tools in it would no longer be run, as their files have changed: a runtime may live long. */
+  async #current(workspace: string): Promise<Workshop> {
+    const known = await this.#workshop(workspace);
+    if (!await isOutdated(known.toolbox)) return known;
+    this.#workshops.delete(workspace);
+    return await this.#workshop(workspace);
   }
 
   #workshop(workspace: string): Promise<Workshop> {
     const known = this.#workshops.get(workspace);
     if (known !== undefined) return known;
-    const opened = openWorkshop(this.#policyOptions(workspace));
+    const opened = this.#openWorkshop(workspace);
     this.#workshops.set(workspace, opened);
     return opened;
+  }
+
+  async #openWorkshop(workspace: string): Promise<Workshop> {
+    const { tools = [], offer = "all" } = this.#options;
+    const own = tools.length === 0 ? [] : await (await import("../tools/sdk/embedded.ts")).embedTools(tools);
+    return await openWorkshop(this.#policyOptions(workspace), this.#runAside, { own, offer });
   }
 
   /** What was read before a change of trust is read again. */
@@ -288,15 +370,21 @@ class Runtime implements Agent {
   }
 
   #policyOptions(workspace: string): PolicyOptions {
-    const { model, baseUrl, mode, defaultMode, maxSteps, speculation, trustWorkspace } = this.#options;
+    const { model, baseUrl, mode, defaultMode, maxSteps, speculation } = this.#options;
     return {
       workspace,
       paths: this.#paths,
       env: this.#env,
       platform: process.platform,
-      trustFlag: trustWorkspace === true && workspace === this.workspace,
+      trustFlag: this.#trusted.has(workspace),
       ...(defaultMode === undefined ? {} : { defaultMode }),
-      flags: { model, base_url: baseUrl, mode, "limits.max_steps": maxSteps, speculation: speculation === false ? "off" : undefined },
+      flags: {
+        model,
+        base_url: baseUrl,
+        mode,
+        "limits.max_steps": maxSteps,
+        speculation: speculation === undefined ? undefined : speculation ? "on" : "off",
+      },
     };
   }
 
@@ -305,12 +393,11 @@ class Runtime implements Agent {
   }
 
   #openGround(): SessionGround {
-    const id = newRuntimeId();
     const notify = this.#options.onNotice ?? (() => undefined);
     return {
       journal: this.#openJournal(),
-      owner: { runtime: id, ...ownIdentity() },
-      supervisor: createSupervisor({ runtime: id }),
+      owner: { runtime: this.#id, ...ownIdentity() },
+      supervisor: this.#supervise(),
       approver: this.#options.approver ?? null,
       runtime: `orrery/${VERSION}`,
       notify,

@@ -4,7 +4,9 @@ import { retryDelay } from "../model/retry.ts";
 import type { Effect } from "../session/next.ts";
 import type { SessionState } from "../session/state.ts";
 import { levelFor, MOST_SHORTENED, shorten } from "../session/shorten.ts";
-import { transcript } from "../session/transcript.ts";
+import { entriesOf, transcript } from "../session/transcript.ts";
+import { toLiveEvent } from "../tools/sdk/wire.ts";
+import type { Tool } from "../tools/tool.ts";
 import { newCallId, now } from "./ids.ts";
 import { withCost } from "./prices.ts";
 import type { Turn } from "./turn.ts";
@@ -25,13 +27,13 @@ export async function askModel(effect: AskModel, turn: Turn): Promise<void> {
     // Once the request is out: nothing may stand between a prompt and the first request.
     setTimeout(() => ports.supervisor.warm(), 0);
     const reply = await readReply(turn, request, effect, abort, progress);
-    if (abort.aborted) return;
+    if (abort.aborted) return supersede(turn, effect);
     const calls = reply.calls.map((call) => ({ call: newCallId(), ...call }));
     ports.recorder.mustRecord({ type: "commit_reply", at: now(), reply: { ...reply, calls, usage: withCost(reply.usage, ports.price) } });
     speculator.commit(calls);
   } catch (error) {
     speculator.endAttempt();
-    if (abort.aborted) return;
+    if (abort.aborted) return supersede(turn, effect);
     failAttempt(turn, effect, toModelError(error), progress);
   }
 }
@@ -54,11 +56,15 @@ async function readReply(
         ports.feed.tell({ type: "reasoning_delta", ...where, text: event.text });
         break;
       case "call_announced":
-        speculator.announce(event.name);
+        speculator.announce(event.position, event.name);
+        if (isModule(ports.tools.find(event.name))) ports.supervisor.warmModule(ports.session);
         ports.feed.tell({ type: "status", ...where, status: "call_announced", text: event.name });
         break;
       case "call_ready":
-        speculator.offer(event.name, event.arguments);
+        speculator.offer(event.position, event.name, event.arguments);
+        break;
+      case "said":
+        ports.feed.tell(toLiveEvent(ports.session, event.message));
         break;
       case "finished":
         return event.reply;
@@ -67,18 +73,27 @@ async function readReply(
   throw new ModelError("transport", "The model's stream ended before the reply was finished");
 }
 
+/** Whether its calls need a host that loads the tool's file. */
+function isModule(tool: Tool | undefined): boolean {
+  return tool?.origin.system === "sdk" && tool.origin.path !== undefined && !tool.origin.path.endsWith(".py");
+}
+
 /** Watchers are told that what they saw of this attempt does not count; then the log says why. */
-function failAttempt({ ports, notes }: Turn, effect: AskModel, error: ModelError, progress: { firstByteSeen: boolean }): void {
+function failAttempt(turn: Turn, effect: AskModel, error: ModelError, progress: { firstByteSeen: boolean }): void {
+  const { ports, notes } = turn;
   const delay = mayShorten(error, ports.recorder.state) ? 0 : retryDelay(error, effect.attempt, Math.random(), progress);
   if (delay === null) notes.error = { kind: error.kind, message: error.message };
-  const { step, attempt } = effect;
-  ports.feed.tell({ type: "status", session: ports.session, step, attempt, status: "superseded" });
+  supersede(turn, effect);
   ports.recorder.mustRecord({
     type: "fail_attempt",
     at: now(),
     error: { kind: error.kind, message: error.message },
     retry_in_ms: delay === null ? null : Math.round(delay),
   });
+}
+
+function supersede({ ports }: Turn, { step, attempt }: AskModel): void {
+  ports.feed.tell({ type: "status", session: ports.session, step, attempt, status: "superseded" });
 }
 
 /** A request that was too long is followed by a shorter one, not by the same. */
@@ -98,7 +113,10 @@ function toRequest(state: SessionState, request_bytes: number | null): ModelRequ
   const tools = (state.header?.tools ?? []).map(({ name, description, input_schema }) => ({ name, description, input_schema }));
   const messages = transcript(state);
   const level = request_bytes === null ? 0 : levelFor(messages, request_bytes - new TextEncoder().encode(JSON.stringify(tools)).length);
-  return { messages: shorten(messages, Math.max(level, state.shortening)), tools };
+  const number = state.counts.turns;
+  const prompt = entriesOf(state).find((entry) => entry.kind === "prompt" && entry.turn === number);
+  const turn = prompt?.kind === "prompt" ? { turn: { number, prompt: prompt.text } } : {};
+  return { messages: shorten(messages, Math.max(level, state.shortening)), tools, ...turn };
 }
 
 function hasReply(state: SessionState): boolean {

@@ -2,10 +2,11 @@
 import { realpathSync } from "node:fs";
 import { sep } from "node:path";
 import { isKnown } from "../session/event.ts";
-import { fold, initialState, type SessionState } from "../session/state.ts";
+import { initialState, type SessionState } from "../session/state.ts";
 import type { SessionStatus } from "../session/status.ts";
 import type { Log } from "./agent.ts";
 import { DeskRefusal } from "./desk-refusal.ts";
+import { readState } from "./log-state.ts";
 
 const KNOWN_STATES = 16;
 const KNOWN_SESSIONS = 1024;
@@ -44,7 +45,7 @@ export class Records {
   async state(id: string): Promise<SessionState> {
     const known = this.#states.get(id) ?? initialState;
     const head = await this.head(id);
-    const state = known.seq === head ? known : await this.#foldFrom(id, known.seq < head ? known : initialState);
+    const { state } = known.seq === head ? { state: known } : await readState(this.#log(), id, known.seq < head ? known : initialState);
     this.#remember(id, state);
     return state;
   }
@@ -90,12 +91,6 @@ export class Records {
   async #readWorkspace(id: string): Promise<string | null> {
     const [row] = await this.#log().read(id, { limit: 1 });
     return row?.kind === "event" && isKnown(row.event) && row.event.type === "session_opened" ? row.event.workspace : null;
-  }
-
-  async #foldFrom(id: string, from: SessionState): Promise<SessionState> {
-    const rows = await this.#log().read(id, { after: from.seq });
-    const state = fold(rows.flatMap((row) => row.kind === "event" ? [row.event] : []), from);
-    return { ...state, seq: from.seq + rows.length };
   }
 
   #remember(id: string, state: SessionState): void {

@@ -2,6 +2,7 @@
 import { ConfigError, UsageError } from "../config/error.ts";
 import { JournalHeld, JournalUnavailable, LeaseLost } from "../journal/journal.ts";
 import { ModelConfigError } from "../model/providers.ts";
+import { CancelUnanswered } from "./cancel.ts";
 import { SessionRefusal } from "./session.ts";
 
 export type RefusalCode =
@@ -20,6 +21,8 @@ export type RefusalCode =
   /** The answer is to another input than the one that waits. */
   | "altered"
   | "unacceptable"
+  /** Another prompt was sent with this key. */
+  | "key_reused"
   | "too_many_turns"
   | "too_many_sessions"
   | "too_many_prompts"
@@ -37,7 +40,9 @@ export class DeskRefusal extends Error {
 
 /** What the parts below throw, as a refusal; anything else is a fault and stays what it is. */
 export function toRefusal(error: unknown): unknown {
-  if (error instanceof JournalHeld || error instanceof LeaseLost) return new DeskRefusal("held", error.message, { cause: error });
+  if (error instanceof JournalHeld || error instanceof LeaseLost || error instanceof CancelUnanswered) {
+    return new DeskRefusal("held", error.message, { cause: error });
+  }
   if (error instanceof JournalUnavailable) return new DeskRefusal("unavailable", error.message, { cause: error });
   if (error instanceof ModelConfigError || error instanceof ConfigError || error instanceof UsageError) {
     return new DeskRefusal("unacceptable", error.message, { cause: error });

@@ -4,15 +4,18 @@
  * S1  At most one turn runs; prompts that may wait do so in order, in memory.
  * S2  What is shown is what is durable: the state is folded from the feed, never taken from the writer.
  * S3  After a failed append the session is of no more use (`broken`): it must be opened again.
+ * S4  A turn that only waits for answers can be left: it stays open in the log, as after a crash, and can be resumed.
  */
 import type { CallState, SessionState } from "../session/state.ts";
 import { evolve } from "../session/state.ts";
 import type { SessionStatus } from "../session/status.ts";
-import { isKnown, type SessionEvent } from "../session/event.ts";
+import { type EventOf, isKnown, type SessionEvent } from "../session/event.ts";
+import { next } from "../session/next.ts";
+import { entriesOf } from "../session/transcript.ts";
 import { Approvals } from "./desk-approvals.ts";
 import { DeskRefusal } from "./desk-refusal.ts";
 import type { FeedEvent } from "./feed.ts";
-import type { Session, TurnOptions } from "./session.ts";
+import type { PromptedBy, Session, TurnOptions } from "./session.ts";
 import type { StopReason, TurnResult } from "./turn.ts";
 
 /** A prompt that was taken. */
@@ -20,6 +23,8 @@ export interface TakenPrompt {
   readonly turn: number;
   /** It waits for the turns before it. */
   readonly queued: boolean;
+  /** It was taken before with the same key, and nothing is said of its end. */
+  readonly repeated?: true;
   /** Null: it was dropped before its turn began. Rejects with what ended the turn otherwise. */
   readonly ended: Promise<TurnResult | null>;
 }
@@ -39,11 +44,14 @@ interface Running {
   readonly stop: AbortController;
   readonly now: AbortController;
   readonly ended: Promise<TurnResult>;
+  /** As `ended`; rejects when the turn is left. */
+  readonly told: Promise<TurnResult>;
+  readonly leave: (reason: DeskRefusal) => void;
 }
 
 interface Waiting {
   readonly text: string;
-  readonly source: string;
+  readonly by: PromptedBy;
   readonly ended: PromiseWithResolvers<TurnResult | null>;
 }
 
@@ -53,6 +61,8 @@ export class DeskSession {
   readonly #answered = new Map<string, (event: SessionEvent) => void>();
   readonly #queue: Waiting[] = [];
   readonly #changed: () => void;
+  /** Resolves the next time that nothing goes on but waiting for answers. */
+  #pause = Promise.withResolvers<void>();
   #shown: SessionState;
   #running: Running | null = null;
   #broken = false;
@@ -91,9 +101,17 @@ export class DeskSession {
     return this.#broken;
   }
 
+  /** The prompt that the log has with this key. @throws {DeskRefusal} it was another one. */
+  known(key: string, text: string): TakenPrompt | null {
+    const known = entriesOf(this.session.state()).find((entry) => entry.kind === "prompt" && entry.key === key);
+    if (known?.kind !== "prompt") return null;
+    if (known.text !== text) throw new DeskRefusal("key_reused", "Cannot use this key again for another prompt");
+    return { turn: known.turn, queued: false, repeated: true, ended: Promise.resolve(null) };
+  }
+
   /** @throws {DeskRefusal} */
-  async prompt(text: string, source: string, ifBusy: "refuse" | "queue"): Promise<TakenPrompt> {
-    if (this.#running === null && this.#queue.length === 0) return await this.#begin(text, source);
+  async prompt(text: string, by: PromptedBy, ifBusy: "refuse" | "queue"): Promise<TakenPrompt> {
+    if (this.#running === null && this.#queue.length === 0) return await this.#begin(text, by);
     if (ifBusy === "refuse") {
       throw new DeskRefusal("busy", `Cannot prompt session "${this.id}" as turn ${this.session.state().counts.turns} is running`);
     }
@@ -103,14 +121,15 @@ export class DeskSession {
     const ended = Promise.withResolvers<TurnResult | null>();
     // Whoever does not wait for the end need not hear how it ended.
     ended.promise.catch(() => undefined);
-    this.#queue.push({ text, source, ended });
+    this.#queue.push({ text, by, ended });
     return { turn: this.session.state().counts.turns + this.#queue.length, queued: true, ended: ended.promise };
   }
 
   /** Takes up a turn that was left open. @throws {DeskRefusal} nothing is open, or it is running. */
-  resume(): Running {
+  resume(): Omit<TakenPrompt, "queued"> {
     if (this.#running !== null) throw new DeskRefusal("busy", `Cannot resume session "${this.id}" as its turn is running`);
-    return this.#takeUp(null);
+    const { turn, told } = this.#takeUp(null);
+    return { turn, ended: told };
   }
 
   /**
@@ -158,12 +177,30 @@ export class DeskSession {
     if (event?.type !== "approval_answered") throw new DeskRefusal("settled", `Cannot answer call "${call}" as its turn was stopped`);
   }
 
-  /** Resolves when no turn runs. */
-  async idle(): Promise<void> {
-    while (this.#running !== null) await this.#running.ended.then(() => undefined, () => undefined);
+  /** No turn runs, or one that only waits for answers: such a one may be left. */
+  get resting(): boolean {
+    return this.#running === null || this.#onlyWaits;
   }
 
-  async #begin(text: string, source: string): Promise<TakenPrompt> {
+  async rested(): Promise<void> {
+    while (this.#running !== null && !this.#onlyWaits) {
+      await Promise.race([this.#pause.promise, this.#running.ended.then(() => undefined, () => undefined)]);
+    }
+  }
+
+  /** A turn that waits goes on elsewhere: whoever waits for its end is told. */
+  leave(): void {
+    const turn = this.#running?.turn;
+    this.#running?.leave(new DeskRefusal("draining", `Cannot wait for the end of turn ${turn} as the server shuts down: resume it later`));
+  }
+
+  get #onlyWaits(): boolean {
+    const { turn, speculation } = this.#shown;
+    if (turn.kind === "idle" || turn.phase.kind !== "calling" || this.#answered.size > 0) return false;
+    return next(this.#shown).every(({ kind }) => kind === "ask_person") && speculation.open.every(({ ended_at }) => ended_at !== null);
+  }
+
+  async #begin(text: string, by: PromptedBy): Promise<TakenPrompt> {
     const { turn } = this.session.state();
     if (turn.kind === "running") {
       throw new DeskRefusal(
@@ -172,13 +209,13 @@ export class DeskSession {
       );
     }
     const durable = Promise.withResolvers<void>();
-    const { ended } = this.#run(this.session.state().counts.turns + 1, null, (options) => {
-      const begun = this.session.begin(text, { ...options, source });
+    const { told } = this.#run(this.session.state().counts.turns + 1, null, (options) => {
+      const begun = this.session.begin(text, { ...options, ...by });
       begun.durable.then(durable.resolve, durable.reject);
       return begun.ended;
     });
     await durable.promise;
-    return { turn: this.session.state().counts.turns, queued: false, ended };
+    return { turn: this.session.state().counts.turns, queued: false, ended: told };
   }
 
   #takeUp(stopped: StopReason | null): Running {
@@ -200,17 +237,20 @@ export class DeskSession {
       this.#broken = true;
       throw error;
     }).finally(() => this.#finish());
-    ended.catch(() => undefined);
-    this.#running = { turn, stop, now, ended };
+    const left = Promise.withResolvers<never>();
+    const told = Promise.race([ended, left.promise]);
+    // Not everybody who begins a turn waits for it.
+    told.catch(() => undefined);
+    this.#running = { turn, stop, now, ended, told, leave: left.reject };
     return this.#running;
   }
 
   #finish(): void {
     this.#running = null;
-    const next = this.#queue.shift();
-    if (next === undefined) return this.#changed();
-    this.#begin(next.text, next.source).then(({ ended }) => next.ended.resolve(ended), (error: unknown) => {
-      next.ended.reject(error);
+    const first = this.#queue.shift();
+    if (first === undefined) return this.#changed();
+    this.#begin(first.text, first.by).then(({ ended }) => first.ended.resolve(ended), (error: unknown) => {
+      first.ended.reject(error);
       if (this.#running === null) this.#finish();
     });
   }
@@ -218,8 +258,13 @@ export class DeskSession {
   #see(event: Extract<FeedEvent, { readonly seq: number }>): void {
     if (event.seq <= this.#shown.seq) return;
     this.#shown = evolve(this.#shown, event);
-    if (!isKnown(event)) return;
-    if (event.type !== "approval_answered" && event.type !== "call_ended") return;
+    if (isKnown(event) && (event.type === "approval_answered" || event.type === "call_ended")) this.#settle(event);
+    if (!this.#onlyWaits) return;
+    this.#pause.resolve();
+    this.#pause = Promise.withResolvers<void>();
+  }
+
+  #settle(event: EventOf<"approval_answered" | "call_ended">): void {
     this.#approvals.forget(event.call);
     this.#answered.get(event.call)?.(event);
     this.#answered.delete(event.call);

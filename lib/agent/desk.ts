@@ -6,7 +6,7 @@
  * D2  Looking at a session never opens it: state and events come from what is durable.
  * D3  Only sessions in the folders that the desk is for exist for it.
  */
-import type { SessionSummary } from "../journal/journal.ts";
+import { JournalHeld, type SessionSummary } from "../journal/journal.ts";
 import type { SessionState } from "../session/state.ts";
 import type { SessionStatus } from "../session/status.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
@@ -18,6 +18,7 @@ import { Seats } from "./desk-seats.ts";
 import type { FeedEvent } from "./feed.ts";
 import type { Fork } from "./fork.ts";
 import type { NewSessionOptions } from "./options.ts";
+import type { PromptedBy } from "./session.ts";
 import { type Batch, type Line, Readers } from "./readers.ts";
 
 export interface DeskOptions {
@@ -131,13 +132,16 @@ export class Desk {
     });
   }
 
-  prompt(id: string, text: string, options: { readonly source: string; readonly if_busy: "refuse" | "queue" }): Promise<TakenPrompt> {
+  /** Nothing is begun for a prompt that the log has with the same `key`. */
+  prompt(id: string, text: string, { if_busy, ...by }: PromptedBy & { readonly if_busy: "refuse" | "queue" }): Promise<TakenPrompt> {
     return refusing(async () => {
       this.#checkNotDraining();
       await this.#checkKnown(id);
       return await this.#seats.use(id, (session) => {
+        const known = by.key === undefined ? null : session.known(by.key, text);
+        if (known !== null) return known;
         this.#checkMayBegin(session);
-        return session.prompt(text, options.source, options.if_busy);
+        return session.prompt(text, by, if_busy);
       });
     });
   }
@@ -148,17 +152,23 @@ export class Desk {
       await this.#checkKnown(id);
       return await this.#seats.use(id, (session) => {
         this.#checkMayBegin(session);
-        const { turn, ended } = session.resume();
-        return { turn, ended };
+        return session.resume();
       });
     });
   }
 
+  /** Where another runtime drives the session it is asked to, and the answer comes when it has. */
   cancel(id: string, grace_ms: number): Promise<{ readonly turn: number; readonly dropped: number }> {
     return refusing(async () => {
       const { turn } = (await this.view(id)).state;
       if (turn.kind === "idle") throw new DeskRefusal("no_turn", `Cannot cancel in session "${id}" as no turn is open`);
-      return await this.#seats.use(id, (session) => session.cancel(CANCELLED, grace_ms));
+      try {
+        return await this.#seats.use(id, (session) => session.cancel(CANCELLED, grace_ms));
+      } catch (error) {
+        if (!(error instanceof JournalHeld)) throw error;
+        await this.#agent.cancel(id, { grace_ms });
+        return { turn: turn.turn, dropped: 0 };
+      }
     });
   }
 
@@ -212,21 +222,37 @@ export class Desk {
   }
 
   /**
-   * Takes no new work; running turns have `bound_ms` to finish, then stop at a safe point, then at once. Everything is
-   * released at the end.
+   * Takes no new work; running turns have `bound_ms` to finish, then stop at a safe point, then at once, as they do when
+   * `now` aborts. A turn that only waits for answers is left open, to be resumed elsewhere. Everything is released at
+   * the end. How many turns were stopped.
    */
-  async drain(bound_ms: number): Promise<void> {
+  async drain(bound_ms: number, now: AbortSignal = new AbortController().signal): Promise<number> {
     this.#draining = true;
     for (const session of this.#seats.all) session.dropQueue();
-    if (!await within(this.#idle(), bound_ms)) {
-      for (const session of this.#seats.all) if (session.running) session.cancel(SHUT_DOWN, STOP_GRACE_MS);
+    const stopped = new Set<DeskSession>();
+    let grace_ms: number | null = null;
+    const stopAll = (grace: number) => {
+      grace_ms = grace;
+      for (const session of this.#seats.all) {
+        if (session.resting) continue;
+        stopped.add(session);
+        session.cancel(SHUT_DOWN, grace);
+      }
+    };
+    const timer = setTimeout(() => stopAll(STOP_GRACE_MS), bound_ms);
+    const insist = () => stopAll(0);
+    now.addEventListener("abort", insist, { once: true });
+    if (now.aborted) insist();
+    while (this.#seats.all.some(({ resting }) => !resting)) {
+      // One that waited may have got its answer too late.
+      if (grace_ms !== null) stopAll(grace_ms);
+      await Promise.all(this.#seats.all.map((session) => session.rested()));
     }
-    await this.#idle();
+    clearTimeout(timer);
+    now.removeEventListener("abort", insist);
+    for (const session of this.#seats.all) session.leave();
     await this.#seats.releaseAll();
-  }
-
-  async #idle(): Promise<void> {
-    await Promise.all(this.#seats.all.map((session) => session.idle()));
+    return stopped.size;
   }
 
   #tell(id: string, event: FeedEvent): void {
@@ -277,16 +303,5 @@ async function refusing<T>(work: () => T | Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     throw toRefusal(error);
-  }
-}
-
-/** Whether it settles within the time. */
-async function within(work: Promise<unknown>, ms: number): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const timer = setTimeout(() => resolve(false), ms);
-  try {
-    return await Promise.race([work.then(() => true), promise]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -5,7 +5,7 @@ import { decide } from "../session/decide.ts";
 import { isKnown, type StoredEvent } from "../session/event.ts";
 import { fold } from "../session/state.ts";
 import { newSessionId, now } from "./ids.ts";
-import { readLog, type SessionGround } from "./sessions.ts";
+import { checkExists, type SessionGround } from "./sessions.ts";
 
 export interface Fork {
   readonly session: string;
@@ -16,7 +16,8 @@ export interface Fork {
 
 /** @throws {UsageError} there is no such session or event, or a part that would be copied is damaged. */
 export async function forkSession({ journal, owner }: SessionGround, from: string, at?: number): Promise<Fork> {
-  const rows = await readLog(journal, from);
+  await checkExists(journal, from);
+  const rows = await journal.read(from);
   const from_seq = at ?? rows.length;
   if (from_seq < 1 || from_seq > rows.length) {
     throw new UsageError(`Cannot fork session "${from}" at event ${from_seq} as its events are numbered 1 to ${rows.length}`);

@@ -32,3 +32,8 @@ export function newHookId(): string {
 export function newServerId(): string {
   return `mcp_${uuidv7()}`;
 }
+
+/** Names a process that asks a tool file what is in it. */
+export function newInquiryId(): string {
+  return `ask_${uuidv7()}`;
+}

@@ -10,6 +10,7 @@ import { lastText } from "../session/transcript.ts";
 import { askModel } from "./ask-model.ts";
 import { now } from "./ids.ts";
 import { answerCall, authorizeCall, settleLostCall, startCall } from "./perform-call.ts";
+import { Slots } from "./slots.ts";
 import { Speculator } from "./speculation.ts";
 import type { StopReason, Turn, TurnNotes, TurnPorts, TurnSignals } from "./turn.ts";
 
@@ -18,14 +19,15 @@ export async function runTurn(ports: TurnPorts, signals: TurnSignals, notes: Tur
   const flight = new Flight();
   const failed = new AbortController();
   const ending = AbortSignal.any([signals.now, failed.signal]);
-  const speculator = new Speculator(ports, { stop: signals.stop, now: ending });
-  const turn: Turn = { ports, notes, speculator, signals: { stop: signals.stop, now: ending } };
+  const slots = new Slots(ports.limits.parallel_reads);
+  const speculator = new Speculator(ports, { stop: signals.stop, now: ending }, slots);
+  const turn: Turn = { ports, notes, speculator, slots, signals: { stop: signals.stop, now: ending } };
   try {
     for (;;) {
       const stopping = signals.stop.aborted || signals.now.aborted;
-      const held = !stopping && startAll(next(ports.recorder.state, ports.limits), flight, turn);
-      if (flight.size === 0 && !held) break;
-      await Promise.race([flight.anyDone(), ports.recorder.broken, ...(held ? [speculator.nextEnd] : [])]);
+      if (!stopping) startAll(next(ports.recorder.state, ports.limits), flight, turn);
+      if (flight.size === 0) break;
+      await Promise.race([flight.anyDone(), ports.recorder.broken]);
     }
     await speculator.close("cancelled");
     if (ports.recorder.state.turn.kind === "running") stopTurn(ports, signals);
@@ -38,24 +40,15 @@ export async function runTurn(ports: TurnPorts, signals: TurnSignals, notes: Tur
   }
 }
 
-/**
- * Starts what may start; true if a call is held back until an early run ends. A step does not end before everything that
- * belongs to it has: a hook may still be told of its last call.
- */
-function startAll(effects: readonly Effect[], flight: Flight, turn: Turn): boolean {
-  const { limits } = turn.ports;
-  let held = false;
+/** A step does not end before everything that belongs to it has: a hook may still be told of its last call. */
+function startAll(effects: readonly Effect[], flight: Flight, turn: Turn): void {
   for (const effect of effects) {
     const ends = effect.kind === "begin_step" || effect.kind === "interject" || effect.kind === "end_turn";
-    const starts = effect.kind === "start_call" && !turn.speculator.has(effect.call.call) && !flight.has(effect.call.call);
-    if (starts && flight.starts + turn.speculator.running >= limits.parallel_reads) held = true;
-    else if (!ends || flight.size === 0) start(effect, flight, turn, starts);
+    if (!ends || flight.size === 0) start(effect, flight, turn);
   }
-  return held;
 }
 
-/** `starts`: it begins a process of its own, which counts against those that may run together. */
-function start(effect: Effect, flight: Flight, turn: Turn, starts: boolean): void {
+function start(effect: Effect, flight: Flight, turn: Turn): void {
   switch (effect.kind) {
     case "begin_step":
     case "interject":
@@ -68,7 +61,7 @@ function start(effect: Effect, flight: Flight, turn: Turn, starts: boolean): voi
     case "ask_person":
       return flight.launch(effect.call.call, () => answerCall(effect.call, turn));
     case "start_call":
-      return flight.launch(effect.call.call, () => startCall(effect.call, turn), starts);
+      return flight.launch(effect.call.call, () => startCall(effect.call, turn));
     case "await_call":
       return flight.launch(effect.call.call, () => settleLostCall(effect.call, turn));
   }
@@ -79,8 +72,10 @@ async function goOn(effect: Extract<Effect, { kind: "begin_step" | "interject" |
   const { ports, speculator } = turn;
   await speculator.close("not_asked");
   if (effect.kind === "end_turn" && effect.reason === "completed" && await holdOpen(turn)) return;
-  if (effect.kind === "begin_step") ports.recorder.mustRecord({ type: "begin_step", at: now() });
-  else if (effect.kind === "interject") {
+  if (effect.kind === "begin_step") {
+    ports.tools.renew();
+    ports.recorder.mustRecord({ type: "begin_step", at: now() });
+  } else if (effect.kind === "interject") {
     ports.recorder.mustRecord({ type: "interject", at: now(), text: effect.text, source: effect.source });
   } else {ports.recorder.mustRecord({
       type: "end_turn",
@@ -109,31 +104,14 @@ function stopTurn(ports: TurnPorts, signals: TurnSignals): void {
 /** Effects under way, by key. */
 class Flight {
   readonly #under = new Map<string, Promise<void>>();
-  readonly #starts = new Set<string>();
 
   get size(): number {
     return this.#under.size;
   }
 
-  has(key: string): boolean {
-    return this.#under.has(key);
-  }
-
-  /** Calls under way that run for themselves, not by an early run. */
-  get starts(): number {
-    return this.#starts.size;
-  }
-
-  launch(key: string, perform: () => Promise<void>, starts = false): void {
+  launch(key: string, perform: () => Promise<void>): void {
     if (this.#under.has(key)) return;
-    if (starts) this.#starts.add(key);
-    this.#under.set(
-      key,
-      perform().finally(() => {
-        this.#under.delete(key);
-        this.#starts.delete(key);
-      }),
-    );
+    this.#under.set(key, perform().finally(() => this.#under.delete(key)));
   }
 
   anyDone(): Promise<void> {

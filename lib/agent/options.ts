@@ -1,5 +1,6 @@
 import type { Environment } from "../config/paths.ts";
 import type { Mode } from "../session/outcome.ts";
+import type { Tool } from "../tools/sdk/define.ts";
 import type { Approver } from "./approver.ts";
 
 /** What a runtime is opened with. Everything has a default; see `docs/models.md` for the default model. */
@@ -13,10 +14,10 @@ export interface AgentOptions {
   readonly mode?: Mode;
   /** Where neither `mode` nor a setting says; else `auto-accept`. */
   readonly defaultMode?: Mode;
-  /** Lets what lies in this workspace run, for this runtime. */
-  readonly trustWorkspace?: boolean;
+  /** Lets what lies in this workspace run, or in these folders, for this runtime. */
+  readonly trustWorkspace?: boolean | readonly string[];
   readonly maxSteps?: number;
-  /** Runs read-only calls while the model still streams. */
+  /** Runs read-only calls while the model still streams; else as the settings say. An organisation's "off" stands. */
   readonly speculation?: boolean;
   /** Environment to read settings and keys from, and that tools inherit; else that of this process. */
   readonly env?: Environment;
@@ -24,9 +25,18 @@ export interface AgentOptions {
   readonly journal?: "file" | "memory";
   /** System text of new sessions. */
   readonly system?: string;
+  /**
+   * Tools of the program itself. Each is exported by a module that can be loaded elsewhere (`module: import.meta.url`), or
+   * runs in this process (`inProcess: true`).
+   */
+  readonly tools?: readonly Tool[];
+  /** `own`: sessions have the tools of `tools` and no others. By default they also have those that are found in the workspace, and the built-ins. */
+  readonly offer?: "all" | "own";
   /** Asks a person; without it a call that must ask is denied. */
   readonly approver?: Approver;
   readonly onNotice?: (notice: AgentNotice) => void;
+  /** Once aborted, opening a session waits for no server that has not answered yet. */
+  readonly stop?: AbortSignal;
 }
 
 /** What a new session is opened with, each before the runtime's own option and settings. */

@@ -1,15 +1,18 @@
 /** The life of one call after the model asked for it: authorize, perhaps ask a person, start, record the end. */
-import { inputDigest } from "../gate/authorize.ts";
+import { type Denied, inputDigest, type Verdict } from "../gate/authorize.ts";
 import type { HookNotice } from "../gate/hook.ts";
 import type { Command } from "../session/command.ts";
-import type { JsonInput } from "../session/json.ts";
+import type { Json, JsonInput } from "../session/json.ts";
 import type { Run } from "../session/launch.ts";
 import type { Outcome } from "../session/outcome.ts";
 import type { CallState } from "../session/state.ts";
-import type { Plan } from "../tools/tool.ts";
+import type { Plan, Tool } from "../tools/tool.ts";
+import * as v from "valibot";
+import { toLiveEvent, WireMessage } from "../tools/sdk/wire.ts";
 import type { Question } from "./approver.ts";
+import type { Feed } from "./feed.ts";
 import { now } from "./ids.ts";
-import { fingerprint, programDigests } from "./program.ts";
+import { fingerprint, isAsPlanned, programDigests } from "./program.ts";
 import { type CheckedResult, readRun } from "./read-run.ts";
 import type { Turn, TurnPorts, TurnSignals } from "./turn.ts";
 
@@ -37,8 +40,9 @@ export async function authorizeCall(call: CallState, { ports, signals }: Turn): 
 }
 
 /** Asks whoever can be asked; nobody means no, at once. */
-export async function answerCall(call: CallState, { ports, signals, notes }: Turn): Promise<void> {
-  if (call.status.kind !== "asking") return;
+export async function answerCall(call: CallState, turn: Turn): Promise<void> {
+  if (call.status.kind !== "asking" || await refuseInherited(call, call.status, turn)) return;
+  const { ports, signals, notes } = turn;
   const { reason, input, input_digest } = call.status;
   const abort = AbortSignal.any([signals.stop, signals.now]);
   const question = { call: call.call, name: call.name, input, reason, ...scriptOf(call, input, ports) };
@@ -65,29 +69,93 @@ function scriptOf({ call, name }: CallState, input: JsonInput, { tools, planCont
   return flag !== "-c" || text === undefined ? {} : { script: { shell, text, cwd } };
 }
 
+/**
+ * What another runtime allowed, or asked about, was weighed by the rules of its time: here it counts only if the gate
+ * would still say so of the same tool and input. Whether the call is settled.
+ */
+async function refuseInherited(
+  call: CallState,
+  status: Extract<CallState["status"], { kind: "asking" | "allowed" }>,
+  { ports, signals }: Turn,
+): Promise<boolean> {
+  if (!ports.inherited.has(call.call)) return false;
+  const { recorder, tools, gate } = ports;
+  const abort = AbortSignal.any([signals.stop, signals.now]);
+  const mode = recorder.state.header?.mode ?? "normal";
+  const { verdict } = await gate.authorize({ name: call.name, arguments: call.arguments, mode, tools }, abort);
+  if (abort.aborted) return true;
+  const refusal = whyNotAgain(call, status, verdict, tools.find(call.name)?.digest === ports.inherited.get(call.call));
+  if (refusal !== null) recorder.mustRecord({ type: "deny_call", at: now(), call: call.call, ...refusal });
+  return refusal !== null;
+}
+
+function whyNotAgain(
+  { name }: CallState,
+  status: Extract<CallState["status"], { kind: "asking" | "allowed" }>,
+  verdict: Verdict,
+  isSameTool: boolean,
+): Pick<Denied, "by" | "reason"> | null {
+  if (verdict.kind === "denied") return { by: verdict.by, reason: verdict.reason };
+  const earlier = status.kind === "asking" ? "asked about" : "allowed";
+  if (!isSameTool) {
+    return { by: "approval", reason: `"${name}" is another tool than it was when this call was ${earlier}. It was not run.` };
+  }
+  if (verdict.input.text !== status.input.text) {
+    return { by: "hook", reason: `This call of "${name}" would now have another input than the one that was ${earlier}. It was not run.` };
+  }
+  if (status.kind === "asking" || verdict.kind === "allowed" || status.by === "approval") return null;
+  return { by: "approval", reason: `${verdict.reason}; when this call was allowed it did not. It was not run: ask for it again.` };
+}
+
 /** Plans, records the intent, runs, records the end; or takes over what already ran while the model was streaming. */
-export async function startCall(call: CallState, { ports, signals, speculator }: Turn): Promise<void> {
-  if (call.status.kind !== "allowed") return;
+export async function startCall(call: CallState, turn: Turn): Promise<void> {
+  if (call.status.kind !== "allowed" || await refuseInherited(call, call.status, turn)) return;
+  const { ports, speculator } = turn;
   const { input } = call.status;
   const tool = ports.tools.find(call.name);
   if (tool === undefined) return endUnstarted(call, ports, `"${call.name}" is no longer available. It was not run.`);
   const plan = tool.plan(input, ports.planContext(call.call));
   if (plan.kind === "unable") return endUnstarted(call, ports, plan.problem);
   const digests = await programDigests(plan);
+  if (!isAsPlanned(plan, digests)) return endUnstarted(call, ports, changedProgram(call.name));
   const early = await speculator.claim(call.call, input, fingerprint(digests));
+  const planned = { call: call.call, tool, input, plan, digests };
+  if (early !== null) return await recordCall(planned, turn, () => Promise.resolve(early.run), early.speculation);
   // Nothing new begins once the turn is to stop: the call is settled with it.
-  if (early === null && (signals.stop.aborted || signals.now.aborted)) return;
+  if (!await turn.slots.take(AbortSignal.any([turn.signals.stop, turn.signals.now]))) return;
+  try {
+    await recordCall(planned, turn, (durable) => runCall(call.call, plan, durable, ports, turn.signals));
+  } finally {
+    turn.slots.release();
+  }
+}
+
+interface PlannedCall {
+  readonly call: string;
+  readonly tool: Tool;
+  readonly input: JsonInput;
+  readonly plan: ReadyPlan;
+  readonly digests: Awaited<ReturnType<typeof programDigests>>;
+}
+
+/** The intent, then the run, then its end, then whoever is told of it. */
+async function recordCall(
+  { call, tool, input, plan, digests }: PlannedCall,
+  { ports, signals }: Turn,
+  perform: (durable: Promise<void>) => Promise<Run>,
+  speculation?: string,
+): Promise<void> {
   const { durable } = ports.recorder.mustRecord({
     type: "start_call",
     at: now(),
-    call: call.call,
+    call,
     input_digest: inputDigest(input),
     worker: plan.kind === "remote" ? plan.worker : ports.supervisor.workerOf(ports.session),
     ...digests,
   });
-  const run = early?.run ?? await runCall(call.call, plan, durable, ports, signals);
-  const end = toEnd(call.call, run, readRun(tool, run, input), plan, ports);
-  ports.recorder.mustRecord(early === null ? end : { ...end, speculation: early.speculation });
+  const run = await perform(durable);
+  const end = toEnd(call, run, readRun(tool, run, input), plan, ports);
+  ports.recorder.mustRecord(speculation === undefined ? end : { ...end, speculation });
   const { text, is_error } = end.result;
   recordNotices(
     await ports.hooks.afterCall({ name: tool.rule_name ?? tool.name, input, read_only: tool.read_only }, { text, is_error }, signals.now),
@@ -101,8 +169,10 @@ function recordNotices(notices: readonly HookNotice[], { recorder }: TurnPorts):
 
 async function runCall(call: string, plan: ReadyPlan, durable: Promise<void>, ports: TurnPorts, signals: TurnSignals): Promise<Run> {
   await durable;
-  if (plan.kind === "remote") return await plan.call(signals.now, signals.stop);
   const { session, recorder, feed } = ports;
+  if (plan.kind === "remote") {
+    return await plan.call(signals.now, signals.stop, (message) => feed.tell(toLiveEvent(session, message, call)));
+  }
   return await ports.supervisor.run({
     session,
     call,
@@ -111,7 +181,18 @@ async function runCall(call: string, plan: ReadyPlan, durable: Promise<void>, po
     // Rides with the next commit: an unsynced write survives the death of the runtime (design §4.5).
     onSpawned: (identity) => void recorder.record({ type: "record_spawn", at: now(), call, ...identity }),
     onOutput: (stream, text) => feed.tell({ type: "call_output", session, call, stream, text }),
+    onMessage: (message) => tellMessage(message, session, call, feed),
   });
+}
+
+/** What a tool says while it runs. What is no message is passed over: anything may write to its channel. */
+function tellMessage(said: Json, session: string, call: string, feed: Feed): void {
+  const message = v.safeParse(WireMessage, said);
+  if (message.success) feed.tell(toLiveEvent(session, message.output, call));
+}
+
+function changedProgram(name: string): string {
+  return `"${name}" was not run, as its file has changed since this session read it. A session that is opened from now on has it as it is now.`;
 }
 
 /** A call that is recorded as running, while nobody runs it: what it did is not known. */

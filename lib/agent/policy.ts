@@ -6,7 +6,7 @@ import { environmentLayer, flagLayer } from "../config/plain-layer.ts";
 import { readSettings } from "../config/settings.ts";
 import { describeSettingsDiagnostic } from "../config/settings.ts";
 import { describeSource } from "../config/source.ts";
-import { type InheritedEnvironment, inheritedEnvironment, isOn } from "../config/environment.ts";
+import { type InheritedEnvironment, inheritedEnvironment, isOn, SERVER_TOKENS } from "../config/environment.ts";
 import type { Hook, InertHook } from "../gate/hook.ts";
 import type { HookSet } from "../gate/hooks.ts";
 import { workspaceProgramOf } from "../gate/program-place.ts";
@@ -44,6 +44,11 @@ export interface PolicyOptions {
   readonly trustFlag: boolean;
   readonly defaultMode?: Mode;
   readonly flags: { readonly [K in keyof PlainSettings]?: PlainSettings[K] | undefined };
+}
+
+/** Variables that are the runtime's own, whoever it works for: keys of providers and the server's token. */
+export function runtimeSecrets(): readonly string[] {
+  return [...secretVariables(), ...SERVER_TOKENS];
 }
 
 /** Reads and weighs; starts nothing. @throws {ConfigError} */

@@ -5,6 +5,7 @@ import { workspaceProgram } from "../gate/program-place.ts";
 import { sha256 } from "../session/digest.ts";
 import type { ProcessLaunch } from "../session/launch.ts";
 import type { Plan } from "../tools/tool.ts";
+import type { Toolbox } from "../tools/toolbox.ts";
 
 /** Larger programs are not read for a digest. */
 const MAX_BYTES = 16 * 1024 * 1024;
@@ -23,7 +24,7 @@ export interface ProgramDigests {
 export async function programDigests(plan: Plan): Promise<ProgramDigests> {
   if (plan.kind !== "launch" || plan.program === undefined) return {};
   const { launch, program } = plan;
-  if (launch.kind !== "process") return named("program_digest", await fileDigest(program));
+  if (launch.kind !== "process" || plan.program_digest !== undefined) return named("program_digest", await fileDigest(program));
   const script = scriptOf(launch);
   return {
     ...named("program_digest", await fileDigest(await locate(program, launch))),
@@ -34,6 +35,22 @@ export async function programDigests(plan: Plan): Promise<ProgramDigests> {
 /** One text for all of it: two runs are of one program if and only if these are equal. */
 export function fingerprint({ program_digest = "", script_digest = "" }: ProgramDigests): string {
   return `${program_digest}:${script_digest}`;
+}
+
+/** A plan may say what its program must be: then nothing else is run in its place. */
+export function isAsPlanned(plan: Plan, { program_digest }: ProgramDigests): boolean {
+  return plan.kind !== "launch" || plan.program_digest === undefined || plan.program_digest === program_digest;
+}
+
+/** Whether a file of code is no longer what its tools were read from: those would not be run. */
+export async function isOutdated({ offered }: Toolbox): Promise<boolean> {
+  const files = new Map(
+    offered.flatMap(({ origin: { system, scope, path }, digest }) =>
+      system === "sdk" && scope !== "session" && path !== undefined ? [[path, digest]] : []
+    ),
+  );
+  const changed = await Promise.all([...files].map(async ([path, digest]) => await fileDigest(path) !== digest));
+  return changed.includes(true);
 }
 
 function named(name: keyof ProgramDigests, digest: string | null): ProgramDigests {

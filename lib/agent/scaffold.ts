@@ -10,10 +10,11 @@ import { dirname, join, sep } from "node:path";
 import { UsageError } from "../config/error.ts";
 import { sha256 } from "../session/digest.ts";
 import { describeDiagnostic } from "../tools/diagnostic.ts";
+import { scaffoldSdkTool } from "../tools/sdk/scaffold.ts";
 import { parseManifest } from "../tools/stella/manifest.ts";
 import type { Listing } from "../tools/toolbox.ts";
 
-export type ScaffoldFormat = "stella" | "nanocoder";
+export type ScaffoldFormat = "stella" | "nanocoder" | "ts" | "py";
 
 export interface ScaffoldRequest {
   readonly name: string;
@@ -30,7 +31,7 @@ export interface CreatedTool {
 
 /** @throws {UsageError} the name or a file is taken, the name is not valid, or the folder lies outside the workspace. */
 export async function writeScaffold(workspace: string, { name, format }: ScaffoldRequest, known: readonly Listing[]): Promise<CreatedTool> {
-  const { tool, drafts } = format === "stella" ? await stellaDrafts(name) : await nanocoderDrafts(name);
+  const { tool, drafts } = await draft(name, format);
   const taken = known.find((listing) => listing.name === tool && listing.origin.scope !== "user");
   if (taken !== undefined) {
     throw new UsageError(
@@ -53,6 +54,24 @@ interface Draft {
 interface Drafts {
   readonly tool: string;
   readonly drafts: readonly Draft[];
+}
+
+async function draft(name: string, format: ScaffoldFormat): Promise<Drafts> {
+  switch (format) {
+    case "stella":
+      return await stellaDrafts(name);
+    case "nanocoder":
+      return await nanocoderDrafts(name);
+    case "ts":
+    case "py":
+      return sdkDrafts(name, format);
+  }
+}
+
+function sdkDrafts(name: string, language: "ts" | "py"): Drafts {
+  const scaffold = scaffoldSdkTool(name, language);
+  if (scaffold.kind === "refused") throw new UsageError(scaffold.problem);
+  return { tool: name, drafts: [{ path: `.orrery/tools/${scaffold.file}`, text: scaffold.text, mode: 0o644 }] };
 }
 
 async function nanocoderDrafts(given: string): Promise<Drafts> {

@@ -1,5 +1,6 @@
 /** One open session: who may append to it, its state, and the turns it runs. */
 import type { Lease } from "../journal/journal.ts";
+import type { LiveEvent } from "../session/live.ts";
 import type { Message } from "../session/message.ts";
 import type { Mode, Usage } from "../session/outcome.ts";
 import type { Entry, SessionState } from "../session/state.ts";
@@ -22,6 +23,13 @@ export interface TurnOptions {
   readonly approver?: Approver;
 }
 
+/** Where a prompt comes from. */
+export interface PromptedBy {
+  readonly source: string;
+  /** Recorded with it: whoever sends it again can be told that it was taken. */
+  readonly key?: string;
+}
+
 /** A turn that has begun. */
 export interface BegunTurn {
   readonly turn: number;
@@ -38,6 +46,9 @@ export class SessionRefusal extends Error {
     super(message);
   }
 }
+
+/** How a turn ends that another process asked to cancel. */
+export const CANCELLED_ELSEWHERE: StopReason = { reason: "cancelled", detail: "cancelled by another process" };
 
 export class Session {
   readonly id: string;
@@ -62,6 +73,11 @@ export class Session {
     return transcript(this.state());
   }
 
+  /** Tells those who watch something that is in no log. */
+  tell(event: LiveEvent): void {
+    this.#feed.tell(event);
+  }
+
   /** Tells the listener what is recorded from now on, and live events between. */
   watch(listener: Listener): () => void {
     return this.#feed.watch(listener);
@@ -71,13 +87,14 @@ export class Session {
    * Runs one turn to its end.
    * @throws {SessionRefusal} `busy` while a turn is open. @throws what the journal throws.
    */
-  async prompt(text: string, options: TurnOptions & { readonly source: string }): Promise<TurnResult> {
+  async prompt(text: string, options: PromptedBy & TurnOptions): Promise<TurnResult> {
     return await this.begin(text, options).ended;
   }
 
   /** As `prompt`, for whoever does not wait for the end. @throws {SessionRefusal} */
-  begin(text: string, options: TurnOptions & { readonly source: string }): BegunTurn {
-    const recorded = this.#recorder.record({ type: "prompt", at: now(), text, source: options.source });
+  begin(text: string, options: PromptedBy & TurnOptions): BegunTurn {
+    const { source, key } = options;
+    const recorded = this.#recorder.record({ type: "prompt", at: now(), text, source, ...(key === undefined ? {} : { key }) });
     if (recorded.kind === "refused") {
       throw new SessionRefusal(recorded.refusal.code, `Cannot prompt session "${this.id}" as ${recorded.refusal.message}`);
     }
@@ -134,8 +151,9 @@ export class Session {
     const notes: TurnNotes = { unanswered: false, error: null, consultations: 0 };
     this.#before = before;
     const clock = wallClock(options.timeout_ms ?? this.#ports.timeout_ms);
-    const stops = options.stop === undefined ? [] : [options.stop];
-    const nows = [clock.signal, ...(options.now === undefined ? [] : [options.now])];
+    const asked = this.#listenForCancel();
+    const stops = [asked.stop, ...(options.stop === undefined ? [] : [options.stop])];
+    const nows = [clock.signal, asked.now, ...(options.now === undefined ? [] : [options.now])];
     this.#running = true;
     try {
       const ports = options.approver === undefined ? this.#ports : { ...this.#ports, approver: options.approver };
@@ -144,14 +162,33 @@ export class Session {
     } finally {
       this.#running = false;
       clock.stop();
+      asked.close();
     }
+  }
+
+  /** Another process may ask for the end of the turn that is open now. */
+  #listenForCancel(): { readonly stop: AbortSignal; readonly now: AbortSignal; close(): void } {
+    const [stop, now] = [new AbortController(), new AbortController()];
+    const { turn } = this.state();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const leave = this.#lease.listen((request) => {
+      if (turn.kind !== "running" || request.turn !== turn.turn) return;
+      stop.abort(CANCELLED_ELSEWHERE);
+      if (request.grace_ms <= 0) now.abort(CANCELLED_ELSEWHERE);
+      else timer ??= setTimeout(() => now.abort(CANCELLED_ELSEWHERE), request.grace_ms);
+    });
+    const close = () => {
+      leave();
+      clearTimeout(timer);
+    };
+    return { stop: stop.signal, now: now.signal, close };
   }
 }
 
 function wallClock(timeout_ms: number | null): { signal: AbortSignal; stop(): void } {
   const controller = new AbortController();
   if (timeout_ms === null) return { signal: controller.signal, stop: () => undefined };
-  const reason: StopReason = { reason: "stopped", detail: `wall clock of ${timeout_ms / 1000} s reached` };
+  const reason: StopReason = { reason: "stopped", detail: `wall clock of ${Number((timeout_ms / 1000).toPrecision(3))} s reached` };
   const timer = setTimeout(() => controller.abort(reason), timeout_ms);
   return { signal: controller.signal, stop: () => clearTimeout(timer) };
 }

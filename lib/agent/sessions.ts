@@ -1,5 +1,5 @@
 /** Opening sessions: a new one, or one that exists and may have been left in the middle of a turn. */
-import type { Journal, Lease, LeaseOwner, LogRow } from "../journal/journal.ts";
+import type { Journal, Lease, LeaseOwner } from "../journal/journal.ts";
 import { UsageError } from "../config/error.ts";
 import type { PlainLeaves } from "../config/layer.ts";
 import type { Model } from "../model/model.ts";
@@ -7,9 +7,9 @@ import { createGate } from "../gate/gate.ts";
 import { type HookRunner, hookShell } from "../gate/hook.ts";
 import { createHooks, type Hooks } from "../gate/hooks.ts";
 import { DEFAULT_LIMITS } from "../session/next.ts";
-import { isKnown, type OfferedTool, SessionId } from "../session/event.ts";
+import { isKnown, SessionId } from "../session/event.ts";
 import type { Mode } from "../session/outcome.ts";
-import { fold, initialState, type SessionHeader, type SessionState } from "../session/state.ts";
+import { initialState, type SessionHeader, type SessionState } from "../session/state.ts";
 import type { JsonObject } from "../session/json.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
 import type { ChildBrief, PlanState } from "../tools/tool.ts";
@@ -19,11 +19,14 @@ import type { Approver } from "./approver.ts";
 import { Feed } from "./feed.ts";
 import { newHookId, newSessionId, now } from "./ids.ts";
 import { knownFiles } from "./known-files.ts";
+import { closeChildren, endLeftovers } from "./leftovers.ts";
+import { DAMAGED, readState } from "./log-state.ts";
 import type { AgentNotice } from "./options.ts";
 import { CHILD_STEPS, createChildren, MAX_DEPTH } from "./children.ts";
 import { priceOf } from "./prices.ts";
 import { Recorder } from "./recorder.ts";
 import { Session } from "./session.ts";
+import { SessionTools } from "./session-tools.ts";
 import type { TurnPorts } from "./turn.ts";
 import type { Workshop } from "./workshop.ts";
 
@@ -84,12 +87,6 @@ async function recordOpening(ground: SessionGround, workshop: Workshop, model: M
   return opened;
 }
 
-/** What a log holds, without the right to add to it. @throws {UsageError} there is no such session. */
-export async function readLog(journal: Journal, id: string): Promise<readonly LogRow[]> {
-  await checkExists(journal, id);
-  return await journal.read(id);
-}
-
 /** @throws {UsageError} there is no such session. */
 export async function checkExists(journal: Journal, id: string): Promise<void> {
   if (!v.is(SessionId, id)) {
@@ -97,29 +94,6 @@ export async function checkExists(journal: Journal, id: string): Promise<void> {
   }
   if (await journal.head(id) > 0) return;
   throw new UsageError(`Cannot open session "${id}" as there is none with that id in the journal: see orrery sessions list`);
-}
-
-/** The state that a log leads to; damaged rows are named, and left out. */
-export function stateOf(rows: readonly LogRow[], notify: (notice: AgentNotice) => void): SessionState {
-  const events = rows.flatMap((row) => row.kind === "event" ? [row.event] : []);
-  for (const text of damageOf(rows)) notify({ level: "error", code: DAMAGED, text });
-  const last = rows[rows.length - 1];
-  const seq = last === undefined ? 0 : last.kind === "event" ? last.event.seq : last.seq;
-  return { ...fold(events), seq };
-}
-
-const DAMAGED = "damaged_event";
-
-function damageOf(rows: readonly LogRow[]): readonly string[] {
-  return rows.flatMap((row) => row.kind === "damaged" ? [`Event ${row.seq} cannot be read and is left out: ${row.reason}`] : []);
-}
-
-/** What the log does not say of itself yet: a session that goes on tells once of each damaged row. */
-function unsaidDamage(rows: readonly LogRow[]): readonly string[] {
-  const said = new Set(
-    rows.flatMap((row) => row.kind === "event" && isKnown(row.event) && row.event.type === "notice" ? [row.event.text] : []),
-  );
-  return damageOf(rows).filter((text) => !said.has(text));
 }
 
 /** Tools and model of a session that exists, found by its header. */
@@ -141,12 +115,16 @@ export async function openSession(
   await checkExists(ground.journal, id);
   const lease = await ground.journal.acquire(id, ground.owner);
   return await keepingOrReleasing(lease, async () => {
-    const rows = await readLog(ground.journal, id);
-    const state = stateOf(rows, ground.notify);
+    const { state, damage, unsaid } = await readState(ground.journal, id);
+    for (const text of damage) ground.notify({ level: "error", code: DAMAGED, text });
     if (state.header === null) throw new UsageError(`Cannot open session "${id}" as its first event is damaged`);
     const { workshop, model, changes } = await needs(state.header);
     if (lease.predecessor?.place === ground.owner.place) await endLeftovers(ground, state);
-    const { session, recorder } = openDriver({ ground, workshop, model, lease, depth: await depthOf(ground.journal, state.header) }, state);
+    await closeChildren(ground, state);
+    const { session, recorder, tools } = openDriver(
+      { ground, workshop, model, lease, depth: await depthOf(ground.journal, state.header) },
+      state,
+    );
     const by = "user";
     if (changes.mode !== undefined && changes.mode !== state.header.mode) {
       recorder.mustRecord({ type: "change_mode", at: now(), mode: changes.mode, by });
@@ -155,9 +133,8 @@ export async function openSession(
       const { base_url } = changes;
       recorder.mustRecord({ type: "change_model", at: now(), model: changes.model, by, ...(base_url === undefined ? {} : { base_url }) });
     }
-    for (const text of unsaidDamage(rows)) recorder.mustRecord({ type: "note", at: now(), level: "error", code: DAMAGED, text });
-    const tools = workshop.toolbox.recorded();
-    if (!sameTools(tools, state.header.tools)) recorder.mustRecord({ type: "change_tools", at: now(), tools });
+    for (const text of unsaid) recorder.mustRecord({ type: "note", at: now(), level: "error", code: DAMAGED, text });
+    tools.record();
     return session;
   });
 }
@@ -185,7 +162,8 @@ function openDriver(driver: Driver, state: SessionState) {
   const { ground, workshop, model, lease } = driver;
   const feed = new Feed();
   const recorder = new Recorder(ground.journal, lease, feed, state);
-  const { workspace, policy, toolbox } = workshop;
+  const { workspace, policy } = workshop;
+  const tools = new SessionTools(workshop, recorder);
   const { plain } = policy.configuration;
   const childrenOf = (call: string | null) =>
     call === null || driver.depth >= MAX_DEPTH
@@ -197,7 +175,7 @@ function openDriver(driver: Driver, state: SessionState) {
     recorder,
     feed,
     model,
-    tools: toolbox,
+    tools,
     gate: createGate({ hooks, always_allow: policy.always_allow }),
     hooks,
     supervisor: ground.supervisor,
@@ -206,9 +184,18 @@ function openDriver(driver: Driver, state: SessionState) {
     price: priceOf(model.id, plain["limits.prices"]?.value, plain["limits.spend_usd"]?.value),
     env_withheld: policy.inherited.withheld,
     speculate: plain.speculation?.value !== "off",
+    inherited: inheritedCalls(state),
     planContext: (call) => ({ workspace, env: policy.inherited.env, state: projections(recorder), ...childrenOf(call) }),
   };
-  return { session: new Session(ports, lease), ports, recorder, hooks };
+  return { session: new Session(ports, lease), ports, recorder, hooks, tools };
+}
+
+function inheritedCalls({ turn, header }: SessionState): TurnPorts["inherited"] {
+  const calls = turn.kind === "running" && turn.phase.kind === "calling" ? turn.phase.calls : [];
+  const digests = new Map(header?.tools.map(({ name, digest }) => [name, digest]));
+  return new Map(
+    calls.filter(({ status }) => status.kind === "asking" || status.kind === "allowed").map(({ call, name }) => [call, digests.get(name)]),
+  );
 }
 
 /** It works with what its parent has, in the mode its parent is in. */
@@ -225,17 +212,22 @@ async function openChild(
     "limits.max_steps": { value: steps, source: { scope: "default", key: "limits.max_steps" } },
   };
   const own: Workshop = {
-    ...workshop,
-    toolbox: brief.read_only ? readOnly(workshop.toolbox) : workshop.toolbox,
+    ...toolsFor(brief, workshop),
     policy: { ...workshop.policy, configuration: { ...configuration, plain } },
     notices: [],
   };
-  return await createSession(ground, own, model, {
+  return await createSession(ground, own, model.plain ?? model, {
     title: brief.title,
     system: parent.header?.system ?? "",
     mode: parent.header?.mode ?? "normal",
     parent: { session: lease.session, call, depth: depth + 1 },
   });
+}
+
+/** Who only looks has what there was when his parent was opened: tools of servers are none of it. */
+function toolsFor({ read_only }: ChildBrief, { toolbox, live, ...workshop }: Workshop): Workshop {
+  if (read_only) return { ...workshop, toolbox: readOnly(toolbox) };
+  return live === undefined ? { ...workshop, toolbox } : { ...workshop, toolbox: live.toolbox(), live };
 }
 
 /** Levels of parents above a session that is opened again, as their first events tell. */
@@ -285,22 +277,4 @@ function projections(recorder: Recorder): PlanState {
       return recorder.state.scratch;
     },
   };
-}
-
-/** The owner before us died: what it had running must be gone before the session goes on. */
-async function endLeftovers(ground: SessionGround, state: SessionState): Promise<void> {
-  const calls = state.turn.kind === "running" && state.turn.phase.kind === "calling" ? state.turn.phase.calls : [];
-  const running = calls.flatMap(({ call, status }) => status.kind === "running" ? [{ call, ...processOf(status) }] : []);
-  const early = state.speculation.open.map((open) => ({ call: open.speculation, ...processOf(open) }));
-  if (running.length + early.length > 0) await ground.supervisor.endLeftovers([...running, ...early]);
-}
-
-function processOf<P>({ process }: { readonly process?: P }): { readonly process?: P } {
-  return process === undefined ? {} : { process };
-}
-
-function sameTools(left: readonly OfferedTool[], right: readonly OfferedTool[]): boolean {
-  const toKey = (tools: readonly OfferedTool[]) =>
-    JSON.stringify(tools.map(({ name, digest, read_only, speculation_safe }) => [name, digest, read_only, speculation_safe]));
-  return toKey(left) === toKey(right);
 }

@@ -4,23 +4,23 @@
  *
  * E1  A run is known by (name, canonical input, n-th occurrence), never by a provider's id.
  * E2  A retried attempt of the same step takes over what an earlier one started; nothing is started twice.
- * E3  From the first announced call that is not read-only on, nothing more starts in that attempt.
+ * E3  A call that is announced after one that is not read-only does not start in that attempt.
  * E4  Every run ends as adopted by one call or as discarded with its reason.
  */
 import { realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { authorize } from "../gate/authorize.ts";
 import type { EventBody, RequestedCall } from "../session/event.ts";
 import { parseArguments } from "../session/arguments.ts";
 import type { JsonInput } from "../session/json.ts";
-import type { Run } from "../session/launch.ts";
+import { NOTHING_CAPTURED, type Run } from "../session/launch.ts";
+import { UNWANTED } from "../supervisor/first-cause.ts";
 import type { Tool } from "../tools/tool.ts";
 import { newSpeculationId, now } from "./ids.ts";
-import { fingerprint, programDigests } from "./program.ts";
+import { fingerprint, isAsPlanned, programDigests } from "./program.ts";
 import { readRun } from "./read-run.ts";
+import type { Slots } from "./slots.ts";
 import type { TurnPorts, TurnSignals } from "./turn.ts";
 
-const AT_ONCE = 8;
 type DiscardReason = EventBody<"speculation_discarded">["reason"];
 
 interface EarlyRun {
@@ -28,7 +28,6 @@ interface EarlyRun {
   /** The key without the count. */
   readonly identity: string;
   readonly speculation: string;
-  /** Of the program that was run, as it was then. */
   /** What its program was when it started. */
   readonly program: Promise<string>;
   readonly tool: Tool;
@@ -47,48 +46,46 @@ interface Wanted {
 export class Speculator {
   readonly #ports: TurnPorts;
   readonly #signals: TurnSignals;
+  readonly #slots: Slots;
   readonly #runs = new Map<string, EarlyRun>();
   readonly #queue: Wanted[] = [];
   readonly #claims = new Map<string, EarlyRun>();
   readonly #settling = new Set<Promise<void>>();
   #seen = new Occurrences();
-  #running = 0;
-  #nextEnd = Promise.withResolvers<void>();
-  #fenced = false;
+  /** Where the calls announced in this attempt stand, by their order. */
+  readonly #announced = new Map<number, number>();
+  #fence = Infinity;
   #open = false;
 
-  constructor(ports: TurnPorts, signals: TurnSignals) {
+  constructor(ports: TurnPorts, signals: TurnSignals, slots: Slots) {
     this.#ports = ports;
     this.#signals = signals;
+    this.#slots = slots;
+    slots.onFree(() => this.#startQueued());
     // What a committed call waits for is let finish, like a call; the rest has nobody left to want it.
-    signals.stop.addEventListener("abort", () => this.#abandon(), { once: true });
-  }
-
-  /** Early runs under way, and a promise of the next end of one: they count against the calls that may run together. */
-  get running(): number {
-    return this.#running;
-  }
-
-  get nextEnd(): Promise<void> {
-    return this.#nextEnd.promise;
+    for (const signal of [signals.stop, signals.now]) signal.addEventListener("abort", () => this.#abandon(), { once: true });
   }
 
   /** A new attempt at the step's reply. */
   beginAttempt(): void {
     this.#seen = new Occurrences();
     this.#queue.length = 0;
-    this.#fenced = false;
+    this.#announced.clear();
+    this.#fence = Infinity;
     this.#open = this.#ports.speculate;
   }
 
   /** The model has begun to write a call of this name. */
-  announce(name: string): void {
-    if (this.#ports.tools.find(name)?.read_only !== true) this.#fenced = true;
+  announce(position: number, name: string): void {
+    const order = this.#announced.size;
+    this.#announced.set(position, order);
+    if (this.#ports.tools.find(name)?.read_only !== true) this.#fence = Math.min(this.#fence, order);
   }
 
   /** A call's arguments are complete. */
-  offer(name: string, text: string): void {
-    if (!this.#open || this.#fenced || this.#signals.stop.aborted || this.#signals.now.aborted) return;
+  offer(position: number, name: string, text: string): void {
+    const order = this.#announced.get(position) ?? Infinity;
+    if (!this.#open || order >= this.#fence) return;
     const tool = this.#ports.tools.find(name);
     const parsed = parseArguments(text);
     if (tool === undefined || parsed.kind !== "input") return;
@@ -128,11 +125,6 @@ export class Speculator {
     this.#discardAll((run) => asked.has(run.tool.name) && !inputs.has(run.identity) ? "input_changed" : "not_asked");
   }
 
-  /** Whether an early run waits for this call. */
-  has(call: string): boolean {
-    return this.#claims.has(call);
-  }
-
   /**
    * The early run that this call adopts; null if the call must run itself. One that was ended together with the turn is
    * adopted as it ended: the call would have ended so too.
@@ -170,37 +162,37 @@ export class Speculator {
 
   /** What would run, if the gate allows it without asking anybody; null if it must wait. */
   #allowedEarly(tool: Tool, text: string): JsonInput | null {
-    if (!tool.read_only || !tool.speculation_safe || this.#ports.gate.covers(tool)) return null;
+    if (!tool.read_only || !tool.speculation_safe) return null;
     const mode = this.#ports.recorder.state.header?.mode ?? "normal";
-    const verdict = authorize({ name: tool.name, arguments: text, mode, tools: this.#ports.tools });
-    return verdict.kind === "allowed" ? verdict.input : null;
+    return this.#ports.gate.allowsUnasked({ name: tool.name, arguments: text, mode, tools: this.#ports.tools });
   }
 
   #startQueued(): void {
-    while (this.#running < AT_ONCE && this.#open) {
+    while (this.#open && this.#queue.length > 0 && this.#slots.tryTake()) {
       const wanted = this.#queue.shift();
-      if (wanted === undefined) return;
-      this.#start(wanted);
+      if (wanted === undefined || !this.#start(wanted)) this.#slots.release();
     }
   }
 
-  #start({ key, tool, input }: Wanted): void {
+  /** False if there is nothing to start. */
+  #start({ key, tool, input }: Wanted): boolean {
     const plan = tool.plan(input, this.#ports.planContext(null));
-    if (plan.kind !== "launch" || this.#runs.has(key)) return;
+    if (plan.kind !== "launch" || this.#runs.has(key)) return false;
     const speculation = newSpeculationId();
     const stop = new AbortController();
     const { recorder, supervisor, session } = this.#ports;
     const { durable } = recorder.mustRecord({ type: "start_speculation", at: now(), speculation, name: tool.name, input });
-    this.#running++;
-    const finished = durable.then(() =>
-      supervisor.run({
+    const program = programDigests(plan);
+    const finished = durable.then(async () => {
+      if (!isAsPlanned(plan, await program)) return UNRUN;
+      return await supervisor.run({
         session,
         call: speculation,
         launch: plan.launch,
         signal: AbortSignal.any([stop.signal, this.#signals.now]),
         onSpawned: (identity) => void recorder.record({ type: "record_speculation_spawn", at: now(), speculation, ...identity }),
-      })
-    ).then((run) => {
+      });
+    }).then((run) => {
       recorder.record({
         type: "end_speculation",
         at: now(),
@@ -209,16 +201,12 @@ export class Speculator {
         duration_ms: Math.round(run.duration_ms * 10) / 10,
       });
       return run;
-    }).finally(() => {
-      this.#running--;
-      this.#nextEnd.resolve();
-      this.#nextEnd = Promise.withResolvers<void>();
-      this.#startQueued();
-    });
+    }).finally(() => this.#slots.release());
     // A failed append ends the turn through the recorder.
     finished.catch(() => undefined);
     const identity = identityOf(tool.name, input);
-    this.#runs.set(key, { key, identity, speculation, tool, input, stop, finished, program: programDigests(plan).then(fingerprint) });
+    this.#runs.set(key, { key, identity, speculation, tool, input, stop, finished, program: program.then(fingerprint) });
+    return true;
   }
 
   #abandon(): void {
@@ -232,7 +220,7 @@ export class Speculator {
   }
 
   #discard(run: EarlyRun, reason: DiscardReason): void {
-    run.stop.abort();
+    run.stop.abort(UNWANTED);
     // A failed append ends the turn through the recorder.
     const settled = run.finished.then(() => this.#record(run, reason)).catch(() => undefined).finally(() => this.#settling.delete(settled));
     this.#settling.add(settled);
@@ -242,6 +230,15 @@ export class Speculator {
     this.#ports.recorder.record({ type: "discard_speculation", at: now(), speculation: run.speculation, reason });
   }
 }
+
+/** Of a program that has changed: the call itself will say so. */
+const UNRUN: Run = {
+  outcome: { kind: "not_started", reason: "cannot_start" },
+  stdout: NOTHING_CAPTURED,
+  stderr: NOTHING_CAPTURED,
+  duration_ms: 0,
+  reaped: [],
+};
 
 function identityOf(name: string, input: JsonInput): string {
   return JSON.stringify([name, input.text]);

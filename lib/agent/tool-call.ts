@@ -7,7 +7,7 @@ import type { Model } from "../model/model.ts";
 import { type DeniedBy, type EventOf, isKnown } from "../session/event.ts";
 import { canonicalValue, type JsonObject } from "../session/json.ts";
 import { DEFAULT_LIMITS } from "../session/next.ts";
-import type { CallResult, Outcome, Truncated, WithheldExport } from "../session/outcome.ts";
+import type { CallResult, Outcome, ReapedProcess, Truncated, WithheldExport } from "../session/outcome.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
 import type { FeedEvent } from "./feed.ts";
 import { newCallId, now } from "./ids.ts";
@@ -31,6 +31,8 @@ export interface ToolCall {
   readonly outcome: Outcome;
   readonly duration_ms: number;
   readonly truncated?: Truncated;
+  /** Processes that it left behind, and that were ended. */
+  readonly reaped?: readonly ReapedProcess[];
   /** What a Stella tool found in its environment, by the names of the variables, and what it did not. */
   readonly exports?: { readonly made: readonly string[]; readonly withheld: readonly WithheldExport[] };
   /** Why it was not run, if it was refused. */
@@ -69,6 +71,11 @@ export async function callTool(place: ToolCallPlace, request: ToolRequest, optio
   }
 }
 
+/** Whether a call can come to a tool of an MCP server: nobody else waits for them. */
+export function needsServers(name: string, { toolbox }: Workshop): boolean {
+  return DRIVES_SESSIONS.has(name) || (name.startsWith("mcp__") && toolbox.find(name) === undefined);
+}
+
 /** Reserved names, so that no other tool has them. */
 const DRIVES_SESSIONS: ReadonlySet<string> = new Set(["delegate", "task_assign"]);
 
@@ -97,8 +104,13 @@ function noticesOn(name: string, { notices, policy, toolbox }: Workshop): readon
   const paths = toolbox.listings.flatMap(({ name: listed, origin }) => listed === name && origin.path !== undefined ? [origin.path] : []);
   return notices.filter((notice) =>
     policy.notices.includes(notice) ||
+    (name.startsWith("mcp__") && isOfServers(notice)) ||
     (notice.level !== "info" && paths.some((path) => notice.text.startsWith(`${path}: `) || notice.text.includes(`(${path})`)))
   );
+}
+
+function isOfServers({ level, code }: AgentNotice): boolean {
+  return level !== "info" && /^(?:mcp|server)_/.test(code);
 }
 
 /** No model means no price, and a limit that nothing could be held against would be an error. */
@@ -147,7 +159,7 @@ class Witness {
 function toToolCall(tool: string, witness: Witness, toolbox: Toolbox, ports: TurnPorts): ToolCall {
   const { denied, ended, notices } = witness;
   if (ended === null) throw new Error(`Cannot tell how the call of "${tool}" ended: its end was not recorded`);
-  const { result, outcome, duration_ms, truncated } = ended;
+  const { result, outcome, duration_ms, truncated, reaped } = ended;
   const exports = exportsOf(tool, witness, ports);
   return {
     tool,
@@ -155,6 +167,7 @@ function toToolCall(tool: string, witness: Witness, toolbox: Toolbox, ports: Tur
     outcome,
     duration_ms,
     ...(truncated === undefined ? {} : { truncated }),
+    ...(reaped === undefined ? {} : { reaped }),
     ...(exports === null ? {} : { exports }),
     ...(denied === null ? {} : { refusal: toRefusal(tool, denied, toolbox) }),
     notices,

@@ -11,10 +11,14 @@ import type { Approver } from "./approver.ts";
 import type { Feed } from "./feed.ts";
 import type { Price } from "./prices.ts";
 import type { Recorder } from "./recorder.ts";
+import type { Slots } from "./slots.ts";
 import type { Speculator } from "./speculation.ts";
 
-/** The toolbox as a turn uses it. */
-export type CallableTools = GatedTools<Tool>;
+/** The toolbox as a turn uses it: the same from the beginning of a step to its end. */
+export interface CallableTools extends GatedTools<Tool> {
+  /** Takes over what has changed since. Only between steps. */
+  renew(): void;
+}
 
 /** Everything the loop reaches out to. */
 export interface TurnPorts {
@@ -36,6 +40,8 @@ export interface TurnPorts {
   readonly timeout_ms: number | null;
   /** Names of variables that children do not get, for the record of a call. */
   readonly env_withheld: readonly string[];
+  /** Calls that another runtime had asked about or allowed, with the digest of their tool as it was then. */
+  readonly inherited: ReadonlyMap<string, string | undefined>;
   /** Whether read-only calls may run while the model streams. */
   readonly speculate: boolean;
   /** `call`: the one that is planned for; null if it is none that could have children. */
@@ -57,6 +63,7 @@ export interface Turn {
   readonly signals: TurnSignals;
   readonly notes: TurnNotes;
   readonly speculator: Speculator;
+  readonly slots: Slots;
 }
 
 /** What the turn learns on the way and the log does not say in a field. */

@@ -1,46 +1,60 @@
-/** Everything there is to say about the tool files of a workspace, or of one folder. Nothing is started; trust plays no part. */
-import { readdirSync, statSync } from "node:fs";
-import { basename, dirname, extname, join } from "node:path";
+/**
+ * Everything there is to say about the tool files of a workspace, or of one folder. Trust plays no part and nothing is
+ * started, but for files in code that may run: only running them tells what is in them.
+ */
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import { UsageError } from "../config/error.ts";
 import { type Diagnostic, hasErrors } from "../tools/diagnostic.ts";
 import { validateMarkdownTools } from "../tools/nanocoder/load.ts";
-import { type ValidatedFile, validateManifests } from "../tools/stella/load.ts";
+import { validateManifests } from "../tools/stella/load.ts";
+import type { ToolFolder, ValidatedFile } from "../tools/tool-folder.ts";
+import type { SdkFolder } from "../tools/sdk/load.ts";
 import type { Family } from "../tools/toolbox.ts";
 import { openPolicy, type PolicyOptions } from "./policy.ts";
-import { manifestFolders, markdownFolders } from "./workshop.ts";
+import { moduleFolders, type RunAside, validateModules } from "./tool-modules.ts";
+import { manifestFolders, markdownFolders, toLoadTrust } from "./workshop.ts";
 
-export type { ValidatedFile } from "../tools/stella/load.ts";
-
-interface Folder {
-  readonly path: string;
-  readonly scope: "workspace" | "user";
-  readonly family: Family;
-}
+export type { ValidatedFile } from "../tools/tool-folder.ts";
 
 /**
  * @param directory absolute; without it every folder that tools of this workspace are looked for in.
  * @throws {UsageError} the directory is none. @throws {ConfigError}
  */
-export async function validateToolFiles(options: PolicyOptions, directory?: string): Promise<readonly ValidatedFile[]> {
+export async function validateToolFiles(
+  options: PolicyOptions,
+  run: RunAside,
+  directory?: string,
+): Promise<readonly ValidatedFile[]> {
   const { workspace, paths, env } = options;
-  const { inherited } = await openPolicy(options);
+  const policy = await openPolicy(options);
+  const { inherited } = policy;
   const given = directory === undefined ? null : givenFolder(directory);
   const folders = {
     manifests: given === null ? manifestFolders(workspace, paths, env) : given.family === "nanocoder" ? [] : [given],
     markdown: given === null ? markdownFolders(options) : given.family === "stella" ? [] : [given],
+    modules: given === null ? moduleFolders(options) : given.family === "orrery" ? [asModuleFolder(given, options)] : [],
   };
-  const [manifests, found] = await Promise.all([
+  const [manifests, found, modules] = await Promise.all([
     validateManifests(folders.manifests, { workspace, env: inherited.env }),
     validateMarkdownTools(folders.markdown, { workspace, withheld: inherited.withheld }),
+    validateModules(folders.modules, options, policy, toLoadTrust(policy.trust), run),
   ]);
   // What lies elsewhere in the workspace was not asked about.
-  const markdown = given === null ? found : found.filter(({ path }) => dirname(path) === given.path);
+  const markdown = given === null ? found : found.filter(({ path }) => path === given.path || dirname(path) === given.path);
   const order = orderOf(folders.manifests, folders.markdown);
-  return [...withRivals([...manifests, ...markdown], order), ...folders.manifests.flatMap(modulesIn)];
+  return withRivals([...manifests, ...markdown, ...modules], order);
+}
+
+/** The user's own folder stays that under whatever path it is named. */
+function asModuleFolder({ path }: ToolFolder, options: PolicyOptions): SdkFolder {
+  const real = realpathSync(path);
+  return moduleFolders(options).find((known) => existsSync(known.path) && realpathSync(known.path) === real) ??
+    { path: real, scope: "workspace" };
 }
 
 /** A folder of one dialect holds files of that dialect; any other folder may hold all. */
-function givenFolder(path: string): Folder {
+function givenFolder(path: string): ToolFolder {
   const status = statSync(path, { throwIfNoEntry: false });
   if (status === undefined) throw new UsageError(`Cannot validate "${path}" as it does not exist: name an existing folder`);
   if (!status.isDirectory()) throw new UsageError(`Cannot validate "${path}" as it is not a folder: name the folder it lies in`);
@@ -50,9 +64,9 @@ function givenFolder(path: string): Folder {
 }
 
 /** Folders by precedence, as the toolbox has it: the workspace first, and in one scope Orrery's, Stella's, Nanocoder's. */
-function orderOf(...groups: readonly (readonly Folder[])[]): readonly string[] {
+function orderOf(...groups: readonly (readonly ToolFolder[])[]): readonly string[] {
   const families: readonly Family[] = ["orrery", "stella", "nanocoder", "other"];
-  const rank = ({ scope, family }: Folder) => (scope === "workspace" ? 0 : families.length) + families.indexOf(family);
+  const rank = ({ scope, family }: ToolFolder) => (scope === "workspace" ? 0 : families.length) + families.indexOf(family);
   return [...new Set(groups.flat().toSorted((left, right) => rank(left) - rank(right)).map(({ path }) => path))];
 }
 
@@ -60,43 +74,26 @@ function orderOf(...groups: readonly (readonly Folder[])[]): readonly string[] {
 function withRivals(files: readonly ValidatedFile[], order: readonly string[]): readonly ValidatedFile[] {
   const owners = new Map<string, ValidatedFile>();
   const rank = ({ path }: ValidatedFile) => order.indexOf(dirname(path));
-  for (const file of files.toSorted((left, right) => rank(left) - rank(right))) {
-    if (file.tool !== undefined && !hasErrors(file.diagnostics) && !owners.has(file.tool)) owners.set(file.tool, file);
+  for (const file of files.toSorted((left, right) => rank(left) - rank(right) || (left.path < right.path ? -1 : 1))) {
+    for (const name of hasErrors(file.diagnostics) ? [] : namesIn(file)) if (!owners.has(name)) owners.set(name, file);
   }
   return files.map((file) => {
-    const owner = file.tool === undefined ? undefined : owners.get(file.tool);
     const isKnownLoser = file.diagnostics.some(({ code }) => code === "duplicate_name" || code === "shadowed_name");
-    if (owner === undefined || owner === file || isKnownLoser || hasErrors(file.diagnostics)) return file;
-    return { ...file, diagnostics: [...file.diagnostics, lost(owner)] };
+    if (isKnownLoser || hasErrors(file.diagnostics)) return file;
+    const losses = namesIn(file).flatMap((name) => {
+      const owner = owners.get(name);
+      return owner === undefined || owner === file ? [] : [lost(name, owner, file)];
+    });
+    return losses.length === 0 ? file : { ...file, diagnostics: [...file.diagnostics, ...losses] };
   });
 }
 
-function lost({ path, tool }: ValidatedFile): Diagnostic {
-  const message = `"${tool}" is already the name of ${path}, which comes before this file; this file is not used`;
+function namesIn({ tool, tools = tool === undefined ? [] : [tool] }: ValidatedFile): readonly string[] {
+  return tools;
+}
+
+function lost(name: string, { path }: ValidatedFile, { tools }: ValidatedFile): Diagnostic {
+  const unused = tools === undefined ? "this file" : "this tool";
+  const message = `"${name}" is already the name of ${path}, which comes before this file; ${unused} is not used`;
   return { severity: "warning", code: "shadowed_name", message, remedy: "Give one of them another name." };
-}
-
-const MODULES = [".ts", ".js", ".py"];
-
-/** Which tools such a file has is known only by running it, and validating runs nothing. */
-function modulesIn({ path, family }: Folder): readonly ValidatedFile[] {
-  if (family !== "orrery") return [];
-  return namesIn(path).filter((name) => MODULES.includes(extname(name))).map((name) => ({
-    path: join(path, name),
-    diagnostics: [{
-      severity: "info",
-      code: "not_loaded",
-      message: "This file was not loaded, as that would run it; what is wrong with it is not known",
-      remedy: "Start a session in the trusted workspace: that loads it.",
-    }],
-  }));
-}
-
-function namesIn(directory: string): readonly string[] {
-  try {
-    return readdirSync(directory).sort();
-  } catch {
-    // Most projects lack this folder; one that may not be listed is as good as absent.
-    return [];
-  }
 }

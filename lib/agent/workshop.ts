@@ -1,17 +1,20 @@
 /** What one workspace offers: its tools, and what the gate says of them. */
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Environment, Paths } from "../config/paths.ts";
 import { unmatchedHooks } from "../gate/hook.ts";
-import { workspaceProgram } from "../gate/program-place.ts";
+import { workspaceProgram, workspaceProgramOf } from "../gate/program-place.ts";
 import type { ToolGroup } from "../gate/switches.ts";
 import { describeReason, type WorkspaceTrust } from "../gate/trust.ts";
 import { CATALOG } from "../tools/builtin/catalog.ts";
 import { builtinTools } from "../tools/builtin/tools.ts";
-import type { LoadContext, LoadedTools, ToolFolder } from "../tools/nanocoder/load.ts";
+import type { LoadContext } from "../tools/nanocoder/load.ts";
 import { personalDirectory } from "../tools/nanocoder/windows.ts";
-import { loadManifests, type LoadTrust, type ManifestFolder } from "../tools/stella/load.ts";
+import { loadManifests } from "../tools/stella/load.ts";
+import type { LoadedTools, LoadTrust, ToolFolder } from "../tools/tool-folder.ts";
 import type { Tool } from "../tools/tool.ts";
+import { loadModules, type RunAside } from "./tool-modules.ts";
+import type { Origin } from "../session/event.ts";
 import { type Candidate, createToolbox, type Toolbox } from "../tools/toolbox.ts";
 import type { AgentNotice } from "./options.ts";
 import { openPolicy, type Policy, type PolicyOptions } from "./policy.ts";
@@ -23,34 +26,95 @@ export interface Workshop {
   /** The toolbox with more in it. */
   assemble(more: readonly Candidate[]): Toolbox;
   readonly notices: readonly AgentNotice[];
+  /** Where tools can come and go while a session is open: what MCP servers add. */
+  readonly live?: LiveTools;
 }
 
-/** Finds and reads every tool and setting; starts nothing. @throws {ConfigError} */
-export async function openWorkshop(options: PolicyOptions): Promise<Workshop> {
-  const { workspace, paths, env } = options;
+export interface LiveTools {
+  /** All tools as they are now; the same object as long as nothing has changed. */
+  toolbox(): Toolbox;
+  readonly servers: readonly ServerListing[];
+  /** How many notices of servers stand among the workshop's. */
+  readonly told: number;
+  noticesAfter(told: number): { readonly last: number; readonly notices: readonly AgentNotice[] };
+}
+
+/** An MCP server of a workspace or of its user, and what became of it. */
+export interface ServerListing {
+  readonly name: string;
+  readonly origin: Origin;
+  /** Null if its entry is broken. */
+  readonly transport: "stdio" | "http" | null;
+  readonly trusted: boolean;
+  readonly state: "connecting" | "connected" | "failed" | "disabled" | "untrusted" | "shadowed" | "broken";
+  /** Why it is not connected. */
+  readonly error?: string;
+  /** How many it offers. */
+  readonly tools: number;
+}
+
+/** What the program that opened the runtime brings. */
+export interface Embedded {
+  readonly own: readonly Candidate[];
+  /** `own`: nothing else is a tool here. */
+  readonly offer: "all" | "own";
+}
+
+const NOTHING_FOUND: LoadedTools = { candidates: [], notices: [] };
+const NOTHING_EMBEDDED: Embedded = { own: [], offer: "all" };
+
+/**
+ * Finds and reads every tool and setting. Starts nothing but trusted tool files in code that it has not met before: what
+ * they offer is known only by asking them. @throws {ConfigError}
+ */
+export async function openWorkshop(options: PolicyOptions, run: RunAside, embedded: Embedded = NOTHING_EMBEDDED): Promise<Workshop> {
+  const { workspace } = options;
   const policy = await openPolicy(options);
+  const found = embedded.offer === "own" ? NOTHING_FOUND : await findTools(options, policy, run);
+  const files = inFileOrder(found.candidates);
+  const builtins = builtinTools().map((tool) => ({ kind: "tool", tool, family: "other" }) as const);
+  const assemble = (more: readonly Candidate[]) =>
+    createToolbox(embedded.offer === "own" ? embedded.own : [...embedded.own, ...files, ...more, ...builtins], {
+      notices: found.notices,
+      switchedOff: (tool) => policy.switches.offReason({ name: tool.rule_name ?? tool.name, group: groupOf(tool) }),
+    });
+  const toolbox = assemble([]);
+  const notices = [...policy.notices, ...inertNotices(policy, toolbox), ...toolNotices(toolbox)];
+  // Whether a rule for tools of servers names one is known when these have been asked.
+  const rules = embedded.offer === "own" ? [] : ruleNotices(policy, toolbox, [], ["mcp__"]);
+  return { workspace, policy, toolbox, assemble, notices: [...notices, ...rules] };
+}
+
+/** What lies in the tool folders of a workspace and of its user. */
+async function findTools(options: PolicyOptions, policy: Policy, run: RunAside): Promise<LoadedTools> {
+  const { workspace, paths, env } = options;
   const trust = toLoadTrust(policy.trust);
-  const [manifests, markdown] = await Promise.all([
+  const found = await Promise.all([
     loadManifests(manifestFolders(workspace, paths, env), {
       workspace,
       env: policy.inherited.env,
       trust,
       workspaceProgram: (command, path) => workspaceProgram(command, { workspace, path }),
     }),
-    loadMarkdown(options, { workspace, withheld: policy.inherited.withheld, trust }),
+    loadMarkdown(options, {
+      workspace,
+      ...policy.inherited,
+      trust,
+      workspaceProgram: (script, { cwd, path }) => workspaceProgramOf(script, { workspace, cwd: resolve(workspace, cwd), path }),
+    }),
+    loadModules(options, policy, trust, run),
   ]);
-  const builtins = builtinTools().map((tool) => ({ kind: "tool", tool, family: "other" }) as const);
-  const assemble = (more: readonly Candidate[]) =>
-    createToolbox([...manifests.candidates, ...markdown.candidates, ...more, ...builtins], {
-      notices: [...manifests.notices, ...markdown.notices],
-      switchedOff: (tool) => policy.switches.offReason({ name: tool.rule_name ?? tool.name, group: groupOf(tool) }),
-    });
-  const toolbox = assemble([]);
-  const notices = [...policy.notices, ...inertNotices(policy, toolbox), ...toolNotices(toolbox), ...ruleNotices(policy, toolbox)];
-  return { workspace, policy, toolbox, assemble, notices };
+  return { candidates: found.flatMap(({ candidates }) => candidates), notices: found.flatMap(({ notices }) => notices) };
 }
 
-function toLoadTrust({ verdict, allowsFile }: WorkspaceTrust): LoadTrust {
+/** Orrery's own folders hold files of every dialect: the first by name comes first, whatever it is written in. */
+function inFileOrder(candidates: readonly Candidate[]): readonly Candidate[] {
+  const pathOf = (candidate: Candidate) => (candidate.kind === "tool" ? candidate.tool.origin : candidate.origin).path ?? "";
+  const own = candidates.filter(({ family }) => family === "orrery").toSorted((left, right) => pathOf(left) < pathOf(right) ? -1 : 1);
+  return [...own, ...candidates.filter(({ family }) => family !== "orrery")];
+}
+
+export function toLoadTrust({ verdict, allowsFile }: WorkspaceTrust): LoadTrust {
   if (verdict.kind === "trusted") return verdict;
   return {
     kind: "untrusted",
@@ -60,7 +124,7 @@ function toLoadTrust({ verdict, allowsFile }: WorkspaceTrust): LoadTrust {
 }
 
 /** Folders that may hold Stella manifests, in order of precedence. */
-export function manifestFolders(workspace: string, paths: Paths, env: Environment): readonly ManifestFolder[] {
+export function manifestFolders(workspace: string, paths: Paths, env: Environment): readonly ToolFolder[] {
   const stella = [
     ...(paths.home === null ? [] : [join(paths.home, ".config/stella/tools")]),
     ...(env["XDG_CONFIG_HOME"] === undefined || env["XDG_CONFIG_HOME"] === "" ? [] : [join(env["XDG_CONFIG_HOME"], "stella/tools")]),
@@ -128,16 +192,30 @@ function groupOf(tool: Tool): ToolGroup {
   return CATALOG.find((row) => tool.origin.system === "builtin" && row.name === tool.name)?.group ?? "custom";
 }
 
-/** Rules that name nothing we know: most likely mistakes. */
-function ruleNotices({ hooks, switches }: Policy, { listings }: Toolbox): readonly AgentNotice[] {
-  const names = listings.flatMap(({ name }) => name === null ? [] : [name]);
+/**
+ * Rules that name nothing we know: most likely mistakes.
+ * @param ruleNames of tools whose names in the toolbox are others. @param unknown beginnings of names that there may be.
+ */
+export function ruleNotices(
+  { hooks, switches }: Policy,
+  { listings }: Toolbox,
+  ruleNames: readonly string[],
+  unknown: readonly string[],
+): readonly AgentNotice[] {
+  const names = [...listings.flatMap(({ name }) => name === null ? [] : [name]), ...ruleNames];
+  // Up to its first `*` a pattern says how the names it fits begin.
+  const mayFit = (pattern: string) => {
+    const beginning = pattern.split("*", 1)[0] ?? "";
+    return unknown.some((each) => beginning.startsWith(each) || (pattern !== beginning && each.startsWith(beginning)));
+  };
+  const unmatched = unmatchedHooks([...hooks.active, ...hooks.inert.map(({ hook }) => hook)], names);
   return [
-    ...unmatchedHooks([...hooks.active, ...hooks.inert.map(({ hook }) => hook)], names).map((hook) => ({
+    ...unmatched.filter(({ matcher }) => !mayFit(matcher ?? "*")).map((hook) => ({
       level: "warning" as const,
       code: "hook_matches_nothing",
       text: `The ${hook.event} hook ${hook.where} is for "${hook.matcher ?? "*"}", which is no tool that is known here`,
     })),
-    ...switches.unknownKeys(names).map((rule) => ({
+    ...switches.unknownKeys(names).filter(({ key }) => !unknown.some((each) => key.startsWith(each))).map((rule) => ({
       level: "warning" as const,
       code: "switch_matches_nothing",
       text: `The switch ${rule.where} names no tool and no group that is known here`,

@@ -6,6 +6,7 @@
  *     nothing and fails alone, the others commit.
  * G2  A job settles only after the commit, and may run again if the commit did not happen: its effects are on the file only.
  * G3  A transaction that fails for another reason than a lock is repeated job by job, so that it fails only whose fault it is.
+ * G4  A lock that outlasted the patience is not waited for again at such length until it is gone.
  *
  * The place of concurrency is `#drain`: at most one is under way.
  */
@@ -15,6 +16,8 @@ import { JournalUnavailable } from "./journal.ts";
 import { openStore, type Store, toUnavailable } from "./store.ts";
 
 const LONGEST_PAUSE_MS = 40;
+/** G4. */
+const PATIENCE_LEFT_MS = 500;
 
 interface Job {
   readonly durable: boolean;
@@ -31,6 +34,7 @@ export class GroupCommit {
   #waiting: Job[] = [];
   #draining: Promise<void> | null = null;
   #closed = false;
+  #gaveUp = false;
 
   /** @throws {JournalUnavailable} unless the file is only locked: then the first use waits for it. */
   constructor(path: string, patience_ms: number) {
@@ -65,7 +69,7 @@ export class GroupCommit {
         return work(this.#open());
       } catch (error) {
         if (!isLocked(error)) throw toUnavailable(this.#path, error);
-        if (this.#isOverdue(since)) throw this.#lockedError();
+        if (isOverdue(since, this.#patience_ms)) throw this.#lockedError();
       }
       await pause(attempt);
     }
@@ -88,9 +92,11 @@ export class GroupCommit {
     await setImmediate();
     for (let attempt = 0; this.#waiting.length > 0; attempt++) {
       const left = this.#commit(this.#waiting);
-      const overdue = left.filter((job) => this.#isOverdue(job.since));
+      const patience = this.#gaveUp ? Math.min(PATIENCE_LEFT_MS, this.#patience_ms) : this.#patience_ms;
+      const overdue = left.filter((job) => isOverdue(job.since, patience));
       // Jobs are in the order of their age.
       this.#waiting = left.slice(overdue.length);
+      if (overdue.length > 0) this.#gaveUp = true;
       for (const job of overdue) job.fail(this.#lockedError());
       if (this.#waiting.length > 0) await pause(attempt);
     }
@@ -102,6 +108,7 @@ export class GroupCommit {
     try {
       const store = this.#open();
       const settle = store.transaction(jobs.some((job) => job.durable), () => jobs.map((job) => runAlone(job, store)));
+      this.#gaveUp = false;
       for (const each of settle) each();
       return [];
     } catch (error) {
@@ -122,10 +129,6 @@ export class GroupCommit {
     return this.#store;
   }
 
-  #isOverdue(since: number): boolean {
-    return performance.now() - since > this.#patience_ms;
-  }
-
   #lockedError(): JournalUnavailable {
     const waited = `${this.#patience_ms / 1000} s`;
     const message =
@@ -136,6 +139,10 @@ export class GroupCommit {
   #closedError(): JournalUnavailable {
     return new JournalUnavailable(this.#path, "io", `Cannot use the journal "${this.#path}" as it has been closed`);
   }
+}
+
+function isOverdue(since: number, patience_ms: number): boolean {
+  return performance.now() - since > patience_ms;
 }
 
 /** An error of SQLite ends the transaction, one of ours only this job. */

@@ -14,6 +14,8 @@ export interface Journal {
   append(lease: Lease, expected: number, events: readonly StoredEvent[]): Promise<void>;
   /** Rows with `seq > after`, in order, at most `limit`. An unknown session has none. */
   read(session: string, options?: { readonly after?: number; readonly limit?: number }): Promise<readonly LogRow[]>;
+  /** As `read`, with each row's text, for whoever passes a log on byte for byte. */
+  readStored(session: string, options?: { readonly after?: number; readonly limit?: number }): Promise<readonly StoredRow[]>;
   /** `seq` of the last event; 0 for an unknown session. */
   head(session: string): Promise<number>;
   /** Newest first; `before` goes on behind a row of an earlier list. */
@@ -23,6 +25,12 @@ export interface Journal {
    * @throws {JournalHeld} while another live owner has it.
    */
   acquire(session: string, owner: LeaseOwner): Promise<Lease>;
+  /** Takes in the log of a session that is not here yet. Nothing of it is there before it is committed, then all of it. */
+  openIntake(session: string): Intake;
+  /** Asks whoever holds the session's lease; without a holder nobody hears. A new holder has to be asked again. @throws {JournalUnavailable} */
+  ask(request: LeaseRequest): Promise<void>;
+  /** The request is no longer made, heard or not. */
+  withdraw(request: LeaseRequest): Promise<void>;
   /** Takes the whole log of the lease's session away, and the lease with it. @throws {LeaseLost} @throws {JournalUnavailable} */
   remove(lease: Lease): Promise<void>;
   close(): Promise<void>;
@@ -35,6 +43,31 @@ export type LogRow =
   | { readonly kind: "event"; readonly event: StoredEvent }
   /** Present but not readable; `text` is what is stored, capped. */
   | { readonly kind: "damaged"; readonly seq: number; readonly reason: string; readonly text: string };
+
+/** `text`: the event's JSON as it is stored; empty where a number is missing. */
+export interface StoredRow {
+  readonly row: LogRow;
+  readonly text: string;
+}
+
+export interface Intake {
+  /** The next events, and the text that each is stored as. @throws {RangeError} they do not follow. @throws {JournalUnavailable} */
+  add(events: readonly StoredEvent[], texts: readonly string[]): Promise<void>;
+  /** @throws {JournalOccupied} the session is there already. @throws {JournalHeld} @throws {JournalUnavailable} */
+  commit(): Promise<void>;
+  /** Forgets what was added. Safe after a commit. */
+  discard(): Promise<void>;
+}
+
+/** What another process wants of the holder of a lease: to cancel this turn, and no other. */
+export interface LeaseRequest {
+  readonly id: string;
+  readonly type: "cancel";
+  readonly session: string;
+  readonly turn: number;
+  /** How long calls that run may go on. */
+  readonly grace_ms: number;
+}
 
 /** Who holds a lease. Enough to tell whether it still lives, if it runs where we do. */
 export interface LeaseOwner {
@@ -54,6 +87,8 @@ export interface Lease {
   readonly predecessor: LeaseOwner | null;
   /** Aborts when the lease is found to be lost. */
   readonly lost: AbortSignal;
+  /** Tells the listener once of each request, until the returned function is called. */
+  listen(listener: (request: LeaseRequest) => void): () => void;
   release(): Promise<void>;
 }
 
@@ -85,6 +120,14 @@ export class JournalHeld extends Error {
   override readonly name = "JournalHeld";
   constructor(readonly session: string, readonly holder: LeaseOwner) {
     super(`Cannot drive session "${session}" as another orrery has it open: process ${holder.pid}`);
+  }
+}
+
+/** A log cannot be taken in, as the session has one. */
+export class JournalOccupied extends Error {
+  override readonly name = "JournalOccupied";
+  constructor(readonly session: string) {
+    super(`Cannot take in session "${session}" as the journal has a session with that id`);
   }
 }
 

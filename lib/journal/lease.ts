@@ -1,6 +1,6 @@
 /** What every journal promises of a lease, wherever it keeps them. */
 import { livenessOf, ownIdentity } from "../platform/identity.ts";
-import type { Lease, LeaseOwner } from "./journal.ts";
+import type { Lease, LeaseOwner, LeaseRequest } from "./journal.ts";
 
 /** A lease lives this long after its last renewal. Only where a holder's death cannot be seen does anyone wait for that. */
 export const LEASE_MS = 4000;
@@ -26,10 +26,18 @@ export function toPredecessor(holder: LeaseOwner | null, owner: LeaseOwner): Lea
   return holder === null || holder.runtime === owner.runtime ? null : holder;
 }
 
+/** What a lease asks of the journal that gave it. */
+export interface LeasePorts {
+  release(lease: HeldLease): Promise<void>;
+  /** Somebody listens from now on. */
+  attend?(): void;
+}
+
 export class HeldLease implements Lease {
   readonly lost: AbortSignal;
   readonly #loss = new AbortController();
-  readonly #release: (lease: HeldLease) => Promise<void>;
+  readonly #listeners = new Set<(request: LeaseRequest) => void>();
+  readonly #ports: LeasePorts;
 
   constructor(
     readonly session: string,
@@ -37,10 +45,25 @@ export class HeldLease implements Lease {
     /** Of this one acquisition: a lease that was lost and taken again is another lease. */
     readonly token: string,
     readonly predecessor: LeaseOwner | null,
-    release: (lease: HeldLease) => Promise<void>,
+    ports: LeasePorts,
   ) {
     this.lost = this.#loss.signal;
-    this.#release = release;
+    this.#ports = ports;
+  }
+
+  get isListening(): boolean {
+    return this.#listeners.size > 0;
+  }
+
+  listen(listener: (request: LeaseRequest) => void): () => void {
+    const own = (request: LeaseRequest) => listener(request);
+    this.#listeners.add(own);
+    this.#ports.attend?.();
+    return () => void this.#listeners.delete(own);
+  }
+
+  hear(request: LeaseRequest): void {
+    for (const listener of [...this.#listeners]) listener(request);
   }
 
   lose(): void {
@@ -48,6 +71,6 @@ export class HeldLease implements Lease {
   }
 
   release(): Promise<void> {
-    return this.#release(this);
+    return this.#ports.release(this);
   }
 }

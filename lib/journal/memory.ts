@@ -1,16 +1,20 @@
 /** A journal that lives as long as this process: for one-off calls and tests. */
 import { type StoredEvent, toPlainEvent } from "../session/event.ts";
 import {
+  type Intake,
   type Journal,
   JournalConflict,
   JournalHeld,
+  JournalOccupied,
   JournalUnavailable,
   type Lease,
   LeaseLost,
   type LeaseOwner,
+  type LeaseRequest,
   type ListCursor,
   type LogRow,
   type SessionSummary,
+  type StoredRow,
 } from "./journal.ts";
 import { HeldLease, stillHolds, toPredecessor } from "./lease.ts";
 import { checkNumbering } from "./numbering.ts";
@@ -46,10 +50,14 @@ class MemoryJournal implements Journal {
   }
 
   async read(session: string, options: { readonly after?: number; readonly limit?: number } = {}): Promise<readonly LogRow[]> {
+    return (await this.readStored(session, options)).map(({ row }) => row);
+  }
+
+  async readStored(session: string, options: { readonly after?: number; readonly limit?: number } = {}): Promise<readonly StoredRow[]> {
     this.#checkOpen();
     const { after = 0, limit = Infinity } = options;
     const bodies = this.#logs.get(session)?.bodies ?? [];
-    return bodies.slice(after, after + limit).map((text, index) => decodeRow(session, after + index + 1, text));
+    return bodies.slice(after, after + limit).map((text, index) => ({ row: decodeRow(session, after + index + 1, text), text }));
   }
 
   async head(session: string): Promise<number> {
@@ -72,12 +80,42 @@ class MemoryJournal implements Journal {
     if (holder !== null) throw new JournalHeld(session, holder);
     const previous = this.#leases.get(session);
     previous?.lose();
-    const lease = new HeldLease(session, owner, crypto.randomUUID(), toPredecessor(previous?.owner ?? null, owner), async (released) => {
-      if (this.#leases.get(session) === released) this.#leases.delete(session);
+    const lease = new HeldLease(session, owner, crypto.randomUUID(), toPredecessor(previous?.owner ?? null, owner), {
+      release: async (released) => {
+        if (this.#leases.get(session) === released) this.#leases.delete(session);
+      },
     });
     this.#leases.set(session, lease);
     return lease;
   }
+
+  openIntake(session: string): Intake {
+    const log: Log = { bodies: [], summary: emptySummary };
+    return {
+      add: async (events, texts) => {
+        this.#checkOpen();
+        checkNumbering(session, log.bodies.length, events);
+        log.bodies.push(...texts);
+        log.summary = summarise(log.summary, events);
+      },
+      commit: async () => {
+        this.#checkOpen();
+        const holder = this.#holder(session);
+        if (holder !== null) throw new JournalHeld(session, holder);
+        if (this.#logs.has(session)) throw new JournalOccupied(session);
+        if (log.bodies.length > 0) this.#logs.set(session, { ...log, bodies: [...log.bodies] });
+      },
+      discard: async () => void log.bodies.splice(0),
+    };
+  }
+
+  /** The holder is in this process, and hears at once. */
+  async ask(request: LeaseRequest): Promise<void> {
+    this.#checkOpen();
+    this.#leases.get(request.session)?.hear(request);
+  }
+
+  async withdraw(): Promise<void> {}
 
   async remove(lease: Lease): Promise<void> {
     this.#checkOpen();

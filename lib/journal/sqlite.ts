@@ -3,10 +3,34 @@ import { clearInterval, setInterval } from "node:timers";
 import { setImmediate } from "node:timers/promises";
 import { type StoredEvent, toPlainEvent } from "../session/event.ts";
 import { GroupCommit } from "./group-commit.ts";
-import { type Journal, type Lease, LeaseLost, type LeaseOwner, type ListCursor, type LogRow, type SessionSummary } from "./journal.ts";
+import { SqliteIntake } from "./intake.ts";
+import {
+  type Intake,
+  type Journal,
+  type Lease,
+  LeaseLost,
+  type LeaseOwner,
+  type LeaseRequest,
+  type ListCursor,
+  type LogRow,
+  type SessionSummary,
+  type StoredRow,
+} from "./journal.ts";
 import { HeldLease, RENEW_MS, toPredecessor } from "./lease.ts";
 import { checkNumbering } from "./numbering.ts";
-import { dropLease, readChunk, readHead, readSummaries, removeLog, renewLease, takeLease, writeEvents } from "./statements.ts";
+import {
+  dropLease,
+  dropRequest,
+  readChunk,
+  readHead,
+  readRequests,
+  readSummaries,
+  removeLog,
+  renewLease,
+  takeLease,
+  writeEvents,
+  writeRequest,
+} from "./statements.ts";
 
 export interface SqliteJournalOptions {
   readonly path: string;
@@ -23,6 +47,13 @@ export function openSqliteJournal(options: SqliteJournalOptions): Journal {
 
 /** The first look at a log is short: many logs are. */
 const FIRST_ROWS = 50;
+/** How often a holder that listens looks for requests. */
+const LISTEN_MS = 100;
+
+interface ReadOptions {
+  readonly after?: number;
+  readonly limit?: number;
+}
 
 class SqliteJournal implements Journal {
   readonly #writer: GroupCommit;
@@ -32,6 +63,8 @@ class SqliteJournal implements Journal {
   readonly #held = new Set<HeldLease>();
   #renewal: ReturnType<typeof setInterval> | null = null;
   #renewing = false;
+  #listening: ReturnType<typeof setInterval> | null = null;
+  #looking = false;
   #closing: Promise<void> | null = null;
 
   constructor({ path, onNotice = () => {}, patience_ms = 30_000 }: SqliteJournalOptions) {
@@ -51,16 +84,12 @@ class SqliteJournal implements Journal {
     }
   }
 
-  async read(session: string, options: { readonly after?: number; readonly limit?: number } = {}): Promise<readonly LogRow[]> {
-    const { after = 0, limit = Infinity } = options;
-    const rows: LogRow[] = [];
-    for (let [last, wanted] = [after, FIRST_ROWS]; wanted > 0 && rows.length < limit;) {
-      if (rows.length > 0) await setImmediate();
-      const chunk = await this.#writer.read((store) => readChunk(store, session, last, Math.min(wanted, limit - rows.length)));
-      for (const row of chunk.rows) rows.push(row);
-      [last, wanted] = [chunk.last, chunk.next];
-    }
-    return rows.length > limit ? rows.slice(0, limit) : rows;
+  read(session: string, options: ReadOptions = {}): Promise<readonly LogRow[]> {
+    return this.#read(session, options, (row) => row);
+  }
+
+  readStored(session: string, options: ReadOptions = {}): Promise<readonly StoredRow[]> {
+    return this.#read(session, options, (row, text) => ({ row, text }));
   }
 
   head(session: string): Promise<number> {
@@ -78,10 +107,25 @@ class SqliteJournal implements Journal {
       this.#tokens.delete(token);
       throw error;
     });
-    const lease = new HeldLease(session, owner, token, toPredecessor(previous, owner), (each) => this.#release(each));
+    const lease = new HeldLease(session, owner, token, toPredecessor(previous, owner), {
+      release: (each) => this.#release(each),
+      attend: () => void (this.#listening ??= this.#startListening()),
+    });
     this.#held.add(lease);
     this.#renewal ??= this.#startRenewal();
     return lease;
+  }
+
+  openIntake(session: string): Intake {
+    return new SqliteIntake(session, this.#writer);
+  }
+
+  async ask(request: LeaseRequest): Promise<void> {
+    await this.#writer.submit(false, (store) => writeRequest(store, request));
+  }
+
+  async withdraw({ id }: LeaseRequest): Promise<void> {
+    await this.#writer.submit(false, (store) => dropRequest(store, id));
   }
 
   async remove(lease: Lease): Promise<void> {
@@ -93,6 +137,21 @@ class SqliteJournal implements Journal {
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
+  }
+
+  async #read<T>(
+    session: string,
+    { after = 0, limit = Infinity }: ReadOptions,
+    keep: (row: LogRow, text: string) => T,
+  ): Promise<readonly T[]> {
+    const rows: T[] = [];
+    for (let [last, wanted] = [after, FIRST_ROWS]; wanted > 0 && rows.length < limit;) {
+      if (rows.length > 0) await setImmediate();
+      const chunk = await this.#writer.read((store) => readChunk(store, session, last, Math.min(wanted, limit - rows.length), keep));
+      for (const row of chunk.rows) rows.push(row);
+      [last, wanted] = [chunk.last, chunk.next];
+    }
+    return rows.length > limit ? rows.slice(0, limit) : rows;
   }
 
   #ours(lease: Lease): HeldLease {
@@ -125,6 +184,36 @@ class SqliteJournal implements Journal {
     return timer;
   }
 
+  #startListening(): ReturnType<typeof setInterval> {
+    const timer = setInterval(() => void this.#look(), LISTEN_MS);
+    timer.unref();
+    return timer;
+  }
+
+  /** Never rejects. A request is taken out of the file when it has been heard. */
+  async #look(): Promise<void> {
+    const listening = new Map([...this.#held].filter((lease) => lease.isListening).map((lease) => [lease.session, lease]));
+    if (listening.size === 0) return this.#stopListening();
+    if (this.#looking) return;
+    this.#looking = true;
+    try {
+      const requests = (await this.#writer.read(readRequests)).filter(({ session }) => listening.has(session));
+      for (const request of requests) {
+        listening.get(request.session)?.hear(request);
+        await this.withdraw(request);
+      }
+    } catch {
+      // The file is locked for long, or gone: whoever appends is told, and whoever asked gets no answer.
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  #stopListening(): void {
+    if (this.#listening !== null) clearInterval(this.#listening);
+    this.#listening = null;
+  }
+
   /** Never rejects: who holds a lease hears of its loss, and anything else is a notice. */
   async #renew(): Promise<void> {
     if (this.#renewing) return;
@@ -142,6 +231,7 @@ class SqliteJournal implements Journal {
 
   /** A lease whose acquisition is still waiting is dropped with the others: its row is written just before. */
   async #close(): Promise<void> {
+    this.#stopListening();
     await this.#writer.close((store) => this.#tokens.forEach((token) => dropLease(store, token))).catch((error: unknown) => {
       this.#notify({ code: "lease_not_released", text: String(error) });
     });

@@ -1,7 +1,17 @@
 /** What a journal's file is asked and told, in SQL. Writing functions run inside a transaction and check before they write. */
 import type { StoredEvent } from "../session/event.ts";
 import type { Mode } from "../session/outcome.ts";
-import { JournalConflict, JournalHeld, LeaseLost, type LeaseOwner, type ListCursor, type LogRow, type SessionSummary } from "./journal.ts";
+import {
+  JournalConflict,
+  JournalHeld,
+  JournalOccupied,
+  LeaseLost,
+  type LeaseOwner,
+  type LeaseRequest,
+  type ListCursor,
+  type LogRow,
+  type SessionSummary,
+} from "./journal.ts";
 import { type HeldLease, LEASE_MS, stillHolds } from "./lease.ts";
 import type { Store } from "./store.ts";
 import { changeSummary, emptySummary, summarise, type Summary, toSessionSummary } from "./summary.ts";
@@ -50,7 +60,10 @@ function checkHead(store: Store, { session, token }: HeldLease, expected: number
 
 function writeSummary(store: Store, session: string, events: readonly StoredEvent[]): void {
   const row = store.statement("SELECT * FROM sessions WHERE session = ?").get(session) as unknown as SummaryRow | undefined;
-  const summary = summarise(row === undefined ? emptySummary : toSummary(row), events);
+  insertSummary(store, session, summarise(row === undefined ? emptySummary : toSummary(row), events));
+}
+
+function insertSummary(store: Store, session: string, summary: Summary): void {
   const { title, workspace, model, mode, opened_at, updated_at, seq, turns, turn_open } = summary;
   store.statement("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
     .run(session, title, workspace, model, mode, opened_at, updated_at, seq, turns, turn_open ? 1 : 0);
@@ -61,8 +74,8 @@ function toSummary({ title, workspace, model, mode, opened_at, updated_at, seq, 
 }
 
 /** What one look reads. The next one goes on behind `last` and may take `next` rows; 0 at the end of the log. */
-export interface Chunk {
-  readonly rows: readonly LogRow[];
+export interface Chunk<T> {
+  readonly rows: readonly T[];
   readonly last: number;
   readonly next: number;
 }
@@ -71,14 +84,20 @@ export interface Chunk {
  * A hole in the numbers is a damaged row too. Rows are taken with `all`: on Deno 2.9 `iterate` ends without a word
  * at a damaged page.
  */
-export function readChunk(store: Store, session: string, after: number, limit: number): Chunk {
+export function readChunk<T>(
+  store: Store,
+  session: string,
+  after: number,
+  limit: number,
+  keep: (row: LogRow, text: string) => T,
+): Chunk<T> {
   const stored = store.statement("SELECT seq, body FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?")
     .all(session, after, limit) as unknown as readonly { readonly seq: number; readonly body: string }[];
-  const rows: LogRow[] = [];
+  const rows: T[] = [];
   let [last, characters] = [after, 1];
   for (const { seq, body } of stored) {
-    if (seq > last + 1) rows.push(missing(last + 1, seq - 1));
-    rows.push(decodeRow(session, seq, body));
+    if (seq > last + 1) rows.push(keep(missing(last + 1, seq - 1), ""));
+    rows.push(keep(decodeRow(session, seq, body), body));
     last = seq;
     characters += body.length;
   }
@@ -119,6 +138,8 @@ export function takeLease(store: Store, session: string, owner: LeaseOwner, toke
   const row = store.statement("SELECT * FROM leases WHERE session = ?").get(session) as unknown as LeaseRow | undefined;
   const holder = row === undefined ? null : toOwner(row);
   if (row !== undefined && holder !== null && isHeld(row)) throw new JournalHeld(session, holder);
+  // What was asked of an earlier holder by somebody who is gone must not hold for this one; whoever still waits asks again.
+  store.statement("DELETE FROM requests WHERE session = ?").run(session);
   store.statement("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?, ?)")
     .run(session, token, owner.runtime, owner.pid, owner.start_time, owner.place, Date.now() + LEASE_MS);
   return holder;
@@ -134,8 +155,48 @@ export function renewLease(store: Store, lease: HeldLease): boolean {
 export function removeLog(store: Store, { session, token }: HeldLease): void {
   const dropped = store.statement("DELETE FROM leases WHERE session = ? AND token = ?").run(session, token);
   if (Number(dropped.changes) === 0) throw new LeaseLost(session);
+  store.statement("DELETE FROM requests WHERE session = ?").run(session);
   store.statement("DELETE FROM events WHERE session = ?").run(session);
   store.statement("DELETE FROM sessions WHERE session = ?").run(session);
+}
+
+/** Sets rows aside, in a table of this connection's own that ends with it. Outside of a transaction on the journal. */
+export function setAside(store: Store, session: string, from: number, texts: readonly string[]): void {
+  store.beside(() => {
+    store.statement(
+      "CREATE TEMP TABLE IF NOT EXISTS intake (session TEXT, seq INTEGER, body TEXT, PRIMARY KEY (session, seq)) WITHOUT ROWID",
+    )
+      .run();
+    const insert = store.statement("INSERT INTO temp.intake VALUES (?, ?, ?)");
+    for (const [index, text] of texts.entries()) insert.run(session, from + index, text);
+  });
+}
+
+/** @throws {JournalOccupied} @throws {JournalHeld} */
+export function takeIn(store: Store, session: string, summary: Summary): void {
+  const lease = store.statement("SELECT * FROM leases WHERE session = ?").get(session) as unknown as LeaseRow | undefined;
+  if (lease !== undefined && isHeld(lease)) throw new JournalHeld(session, toOwner(lease));
+  if (readHead(store, session) > 0) throw new JournalOccupied(session);
+  store.statement("INSERT INTO main.events SELECT session, seq, body FROM temp.intake WHERE session = ? ORDER BY seq").run(session);
+  insertSummary(store, session, summary);
+}
+
+export function dropAside(store: Store, session: string): void {
+  store.beside(() => void store.statement("DELETE FROM temp.intake WHERE session = ?").run(session));
+}
+
+export function writeRequest(store: Store, { id, type, session, turn, grace_ms }: LeaseRequest): void {
+  store.statement("INSERT OR REPLACE INTO requests VALUES (?, ?, ?, ?, ?)").run(id, session, type, turn, grace_ms);
+}
+
+export function dropRequest(store: Store, id: string): void {
+  store.statement("DELETE FROM requests WHERE id = ?").run(id);
+}
+
+/** Of all sessions: there are hardly ever any. */
+export function readRequests(store: Store): readonly LeaseRequest[] {
+  return store.statement("SELECT id, session, type, turn, grace_ms FROM requests WHERE type = 'cancel'")
+    .all() as unknown as readonly LeaseRequest[];
 }
 
 export function dropLease(store: Store, token: string): void {

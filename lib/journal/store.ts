@@ -42,14 +42,30 @@ const SCHEMA = `
   PRAGMA user_version = ${SCHEMA_VERSION};
 `;
 
+/** What may be missing in a file that an earlier program made, and that one need not know: no new version. */
+const ADDITIONS = `
+  CREATE TABLE IF NOT EXISTS requests (
+    id TEXT NOT NULL PRIMARY KEY,
+    session TEXT NOT NULL,
+    type TEXT NOT NULL,
+    turn INTEGER NOT NULL,
+    grace_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+`;
+
 /** An open journal file, its prepared statements and its transactions. */
 export class Store {
   readonly #database: Database;
+  readonly #path: string;
+  /** The file that was opened, whatever is found under its name later. */
+  readonly #file: string | null;
   readonly #statements = new Map<string, Statement>();
   #synced = true;
 
-  constructor(database: Database) {
+  constructor(database: Database, path: string) {
     this.#database = database;
+    this.#path = path;
+    this.#file = identify(path);
   }
 
   statement(sql: string): Statement {
@@ -61,16 +77,32 @@ export class Store {
     return statement;
   }
 
-  /** Runs `work` in one write transaction. `durable`: on disk, not only in the file, when this returns. */
+  /**
+   * Runs `work` in one write transaction. `durable`: on disk, not only in the file, when this returns.
+   * @throws {JournalUnavailable} the file was moved or removed: SQLite would go on writing to what nobody finds again.
+   */
   transaction<T>(durable: boolean, work: () => T): T {
+    this.#checkInPlace();
     if (durable !== this.#synced) this.#database.exec(`PRAGMA synchronous = ${durable ? "FULL" : "NORMAL"}`);
     this.#synced = durable;
     return inTransaction(this.#database, work);
   }
 
+  /** Runs `work`, which writes to temporary tables only, as one. */
+  beside(work: () => void): void {
+    inTransaction(this.#database, work, "DEFERRED");
+  }
+
   close(): void {
     this.#statements.clear();
     this.#database.close();
+  }
+
+  #checkInPlace(): void {
+    if (identify(this.#path) === this.#file) return;
+    const message =
+      `Cannot use the journal "${this.#path}" as its file was moved or removed while it was in use: put it back and start again`;
+    throw new JournalUnavailable(this.#path, "io", message);
   }
 }
 
@@ -86,7 +118,7 @@ export function openStore(path: string): Store {
     checkApplication(database, path);
     useWriteAheadLog(database, path);
     createSchema(database);
-    return new Store(database);
+    return new Store(database, path);
   } catch (error) {
     database?.close();
     throw toUnavailable(path, error);
@@ -156,14 +188,15 @@ function useWriteAheadLog(database: Database, path: string): void {
 
 /** Several processes may find the same new file: who gets the lock first makes the tables. */
 function createSchema(database: Database): void {
-  if (readHeader(database).version !== 0) return;
+  if (readHeader(database).complete !== 0) return;
   inTransaction(database, () => {
     if (readHeader(database).version === 0) database.exec(SCHEMA);
+    database.exec(ADDITIONS);
   });
 }
 
-function inTransaction<T>(database: Database, work: () => T): T {
-  database.exec("BEGIN IMMEDIATE");
+function inTransaction<T>(database: Database, work: () => T, mode: "IMMEDIATE" | "DEFERRED" = "IMMEDIATE"): T {
+  database.exec(`BEGIN ${mode}`);
   try {
     const result = work();
     database.exec("COMMIT");
@@ -180,14 +213,23 @@ interface Header {
   readonly application: number;
   /** 0: the file has no tables. */
   readonly used: number;
+  /** 0: a table is missing. */
+  readonly complete: number;
 }
 
 /** In one statement, so that a file that is just being made is seen before or after. */
 function readHeader(database: Database): Header {
   return database.prepare(`
-    SELECT user_version AS version, application_id AS application, EXISTS (SELECT 1 FROM sqlite_schema) AS used
+    SELECT user_version AS version, application_id AS application, EXISTS (SELECT 1 FROM sqlite_schema) AS used,
+      EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'requests') AS complete
     FROM pragma_user_version, pragma_application_id
   `).get() as unknown as Header;
+}
+
+/** Null: nothing is there. */
+function identify(path: string): string | null {
+  const file = look(path);
+  return file === null ? null : `${file.dev}:${file.ino}`;
 }
 
 function isDirectory(path: string): boolean {

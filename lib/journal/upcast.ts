@@ -1,5 +1,6 @@
 /** Stored JSON text → an event of the current version. Every reader of a log goes through here. */
 import { parseEvent, type StoredEvent } from "../session/event.ts";
+import { parseJson } from "../session/json.ts";
 import type { LogRow } from "./journal.ts";
 
 /** How much of an unreadable row is shown. */
@@ -8,7 +9,7 @@ const SHOWN_CHARACTERS = 200;
 /** One row of a log, readable or not (J4). `session` and `seq` are where it was found. */
 export function decodeRow(session: string, seq: number, text: string): LogRow {
   try {
-    const event = upcast(JSON.parse(text));
+    const event = upcast(parseJson(text));
     if (event.session !== session) return damaged(seq, `the event is of session "${event.session}"`, text);
     if (event.seq !== seq) return damaged(seq, `the event is numbered ${event.seq}`, text);
     return { kind: "event", event };

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import process from "node:process";
 import { type Agent, openAgent } from "../../lib/agent/agent.ts";
 import { Desk, type DeskOptions } from "../../lib/agent/desk.ts";
@@ -39,6 +41,16 @@ const refusalOf = (work: Promise<unknown>): Promise<string> =>
   work.then(() => "none", (error: { readonly code?: string }) => error.code ?? String(error));
 const idOf = async (desk: Desk) => (await desk.create({})).state.session ?? "";
 const go = { source: "test", if_busy: "refuse" } as const;
+const bash = (command: string) => ({ calls: [{ name: "bash", arguments: { command } }] });
+const moment = () => new Promise((resolve) => setTimeout(resolve, 5));
+
+/** Allows the call of the session that waits. */
+async function answerOf(desk: Desk, id: string): Promise<void> {
+  while ((await desk.view(id)).status !== "waiting") await moment();
+  const { turn } = (await desk.view(id)).state;
+  const calls = turn.kind === "running" && turn.phase.kind === "calling" ? turn.phase.calls : [];
+  await desk.answer(id, calls.find(({ status }) => status.kind === "asking")?.call ?? "", { decision: "allow", by: "test" });
+}
 
 describe("a desk", () => {
   test("opens a session once, however many ask for it at the same time", async () => {
@@ -106,7 +118,57 @@ describe("a desk", () => {
     expect(await refusalOf(desk.prompt(id, "go", go))).toBe("draining");
     await workspace.write("open", "");
     expect((await running.ended)?.reason).toBe("completed");
-    await drained;
+    expect(await drained).toBe(0);
     expect(desk.counts).toEqual({ sessions: 0, turns: 0, readers: 0 });
+  });
+
+  test("drains: a turn that only waits for an answer is left open at once, and whoever waits for its end is told", async () => {
+    const { agent, desk } = await openDesk([bash("touch made"), { text: "done" }], {}, { mode: "normal" });
+    const id = await idOf(desk);
+    const running = await desk.prompt(id, "go", go);
+    const ended = refusalOf(running.ended);
+    while ((await desk.view(id)).status !== "waiting") await moment();
+    expect(await Promise.all([desk.drain(600_000), desk.drain(600_000)])).toEqual([0, 0]);
+    expect(await ended).toBe("draining");
+    expect((await desk.view(id)).status).toBe("interrupted");
+    const asked = (await agent.events(id)).flatMap((row) =>
+      row.kind === "event" && row.event.type === "approval_requested" ? [row.event] : []
+    );
+    const [event] = asked;
+    const call = event !== undefined && "call" in event ? event.call : "";
+    expect(await refusalOf(desk.answer(id, call, { decision: "allow", by: "test" }))).toBe("interrupted");
+    const next = new Desk(agent);
+    const resumed = await next.resume(id);
+    while ((await next.view(id)).status !== "waiting") await moment();
+    await next.answer(id, call, { decision: "allow", by: "test" });
+    expect((await resumed.ended)?.reason).toBe("completed");
+    await next.drain(0);
+  });
+
+  test("drains: a question that is answered in time is worked on to the turn's end", async () => {
+    const gate = bash("touch begun; while [ ! -e open ]; do sleep 0.02; done");
+    const { desk } = await openDesk([gate, { text: "done" }], {}, { mode: "normal" });
+    const other = await idOf(desk);
+    const holding = await desk.prompt(other, "go", go);
+    await answerOf(desk, other);
+    const id = await idOf(desk);
+    const running = await desk.prompt(id, "go", go);
+    while ((await desk.view(id)).status !== "waiting") await moment();
+    while (!existsSync(join(workspace.path, "begun"))) await moment();
+    const drained = desk.drain(600_000);
+    await answerOf(desk, id);
+    await workspace.write("open", "");
+    expect([(await holding.ended)?.reason, (await running.ended)?.reason, await drained]).toEqual(["completed", "completed", 0]);
+  });
+
+  test("drains: what runs is stopped at once when it is told to hurry", async () => {
+    const { desk } = await openDesk([bash("touch begun; exec sleep 600"), { text: "done" }], {}, { mode: "yolo" });
+    const id = await idOf(desk);
+    const running = await desk.prompt(id, "go", go);
+    while (!existsSync(join(workspace.path, "begun"))) await moment();
+    const now = new AbortController();
+    const drained = desk.drain(600_000, now.signal);
+    now.abort();
+    expect([await drained, (await running.ended)?.reason]).toEqual([1, "stopped"]);
   });
 });

@@ -1,91 +1,18 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Agent, openAgent } from "../../lib/agent/agent.ts";
 import type { AgentOptions } from "../../lib/agent/options.ts";
 import type { Session } from "../../lib/agent/session.ts";
-import { isKnown, type SessionEvent } from "../../lib/session/event.ts";
-import { chatReply, delta, DONE as SSE_DONE, type EndpointReply, type EndpointStep, sse, startEndpoint } from "../fixtures/endpoint.ts";
-import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
+import { isKnown } from "../../lib/session/event.ts";
+import { chatReply, type EndpointReply, type EndpointStep } from "../fixtures/endpoint.ts";
+import { arrive, callChunk, discards, DONE, EarlyGround, END, mostAtOnce } from "./early-ground.ts";
 
-let workspace: TestWorkspace;
-let agents: Agent[];
-
-beforeEach(async () => {
-  workspace = await createWorkspace();
-  agents = [];
-  await workspace.tool(
-    "look",
-    'echo run >> "runs-$STELLA_INPUT_N"; sleep "${STELLA_INPUT_S:-0}"; echo "seen $STELLA_INPUT_N"',
-    "read_only = true\nspeculation_safe = true",
-  );
-  await workspace.tool("peek", 'echo run >> peeked; echo "peeked"', "read_only = true");
-  await workspace.tool("add", 'printf "%s\\n" "$STELLA_INPUT_N" >> added; echo "added $STELLA_INPUT_N"');
-});
-
-afterEach(async () => {
-  await Promise.all(agents.map((agent) => agent.close()));
-  await workspace.remove();
-});
-
-async function open(replies: readonly object[], options: Partial<AgentOptions> = {}): Promise<{ agent: Agent; session: Session }> {
-  const env = { PATH: process.env["PATH"] ?? "", HOME: workspace.home, ORRERY_HOME: workspace.home };
-  const agent = openAgent({ workspace: workspace.path, trustWorkspace: true, model: await workspace.script(...replies), env, ...options });
-  agents.push(agent);
-  return { agent, session: await agent.create() };
-}
-
-async function play(replies: readonly object[], options: Partial<AgentOptions> = {}) {
-  const { agent, session } = await open(replies, options);
-  const result = await session.prompt("go", { source: "test" });
-  const events = (await agent.events(session.id)).flatMap((row): readonly SessionEvent[] =>
-    row.kind === "event" && isKnown(row.event) ? [row.event] : []
-  );
-  return { session, result, events };
-}
-
-function runsOf(name: string): number {
-  try {
-    return readFileSync(join(workspace.path, name), "utf8").trim().split("\n").length;
-  } catch {
-    return 0;
-  }
-}
-
-function discards(events: readonly SessionEvent[]): readonly string[] {
-  return events.flatMap((event) => event.type === "speculation_discarded" ? [event.reason] : []);
-}
-
-const arrive = (index: number, name: string, input: object) => ({ call: { index, id: `c${index}`, name, arguments: input } });
-const DONE = { text: "done" };
-
-/** One call as a chat-completions stream announces it. */
-function callChunk(name: string, input: object): EndpointStep {
-  const call = { index: 0, id: "c0", type: "function", function: { name, arguments: JSON.stringify(input) } };
-  return { write: sse(delta({ tool_calls: [call] })) };
-}
-
-const END: EndpointStep = { write: sse(delta({}, "tool_calls"), SSE_DONE) };
-
-/** Plays replies whose streams wait until the session has told of an event, so that the order does not hang on the clock. */
-async function playHeld(event: string, replies: (held: EndpointStep) => readonly EndpointReply[], then: () => void = () => undefined) {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const endpoint = await startEndpoint(replies({ until: promise }));
-  try {
-    const { agent, session } = await open([], { model: "local/test", baseUrl: endpoint.url });
-    session.watch((told) => {
-      if (told.type !== event) return;
-      then();
-      resolve();
-    });
-    const result = await session.prompt("go", { source: "test" });
-    const events = (await agent.events(session.id)).flatMap((row) => row.kind === "event" && isKnown(row.event) ? [row.event] : []);
-    return { session, result, events, results: session.messages().flatMap((message) => message.role === "tool" ? [message.text] : []) };
-  } finally {
-    await endpoint.close();
-  }
-}
+const ground = new EarlyGround();
+const runsOf = (name: string) => ground.runsOf(name);
+const playHeld = (type: string, replies: (held: EndpointStep) => readonly EndpointReply[], then?: () => void) =>
+  ground.playHeld((told) => told.type === type, replies, then);
+const play = (replies: readonly object[], options: Partial<AgentOptions> = {}) => ground.play(replies, options);
 
 describe("speculation", () => {
   test("runs a safe read while the stream goes on, and the call adopts it", async () => {
@@ -161,37 +88,37 @@ describe("speculation", () => {
     const replies = (
       held: EndpointStep,
     ) => [{ steps: [callChunk("read_file", { path: "late.txt" }), held, END] }, chatReply({ text: "done" })];
-    const late = () => writeFileSync(join(workspace.path, "late.txt"), "there now\n");
+    const late = () => writeFileSync(join(ground.workspace.path, "late.txt"), "there now\n");
     const { events, results } = await playHeld("speculation_ended", replies, late);
     expect(results[0]).toContain("there now");
     expect(discards(events)).toEqual(["failed"]);
   });
 
   test("serves a file that is still what it was, and not one that has changed since it was read early", async () => {
-    await workspace.write("f.txt", "old\n");
+    await ground.workspace.write("f.txt", "old\n");
     const replies = (
       held: EndpointStep,
     ) => [{ steps: [callChunk("read_file", { path: "f.txt" }), held, END] }, chatReply({ text: "done" })];
     const same = await playHeld("speculation_ended", replies);
     expect([discards(same.events), same.results[0]?.includes("old")]).toEqual([[], true]);
-    const changed = await playHeld("speculation_ended", replies, () => writeFileSync(join(workspace.path, "f.txt"), "newer\n"));
+    const changed = await playHeld("speculation_ended", replies, () => writeFileSync(join(ground.workspace.path, "f.txt"), "newer\n"));
     expect([discards(changed.events), changed.results[0]?.includes("newer")]).toEqual([["stale"], true]);
   });
 
   test("does not serve a file that was moved out of the workspace and left a link", async () => {
-    const file = await workspace.write("f.txt", "inside\n");
+    const file = await ground.workspace.write("f.txt", "inside\n");
     const replies = (
       held: EndpointStep,
     ) => [{ steps: [callChunk("read_file", { path: "f.txt" }), held, END] }, chatReply({ text: "done" })];
     const moved = await playHeld("speculation_ended", replies, () => {
-      renameSync(file, join(workspace.home, "f.txt"));
-      symlinkSync(join(workspace.home, "f.txt"), file);
+      renameSync(file, join(ground.workspace.home, "f.txt"));
+      symlinkSync(join(ground.workspace.home, "f.txt"), file);
     });
     expect([discards(moved.events), moved.results[0]?.includes("inside")]).toEqual([["stale"], false]);
   });
 
   test("does not serve a read from before a write of the same reply", async () => {
-    await workspace.write("f.txt", "old\n");
+    await ground.workspace.write("f.txt", "old\n");
     const write = { call: { index: 0, id: "w", name: "write_file" } };
     const { session } = await play([{ calls: [{ name: "read_file", arguments: { path: "f.txt" } }] }, {
       stream: [write, arrive(1, "read_file", { path: "f.txt" }), {
@@ -228,12 +155,16 @@ describe("what runs early", () => {
   const board = "cat board 2>/dev/null; true";
 
   test("never asks a person, and never passes a fence in the stream or in the committed reply", async () => {
-    await workspace.tool("careful", "touch early-careful; echo ok", 'read_only = true\nspeculation_safe = true\napproval = "always"');
+    await ground.workspace.tool(
+      "careful",
+      "touch early-careful; echo ok",
+      'read_only = true\nspeculation_safe = true\napproval = "always"',
+    );
     const { events } = await play([{ stream: [arrive(0, "careful", {}), { wait_ms: 200, text: "…" }] }, DONE]);
     expect(events.some((event) => event.type === "speculation_started")).toBe(false);
 
-    await workspace.tool("board", board, "read_only = true\nspeculation_safe = true");
-    await workspace.tool("write_board", "echo written > board");
+    await ground.workspace.tool("board", board, "read_only = true\nspeculation_safe = true");
+    await ground.workspace.tool("write_board", "echo written > board");
     // In the stream the read comes first; in the reply that counts, the write does.
     const first = { stream: [arrive(0, "board", {}), { wait_ms: 150, drop: true }] };
     const second = { stream: [arrive(0, "write_board", {}), arrive(1, "board", {})] };
@@ -244,17 +175,10 @@ describe("what runs early", () => {
 
   test("together with calls of the reply keeps to eight at once", async () => {
     const unsafe = Array.from({ length: 8 }, (_none, index) => arrive(index, "peek", { n: index, s: "0.2" }));
-    await workspace.tool("peek", 'sleep "${STELLA_INPUT_S:-0}"; echo peeked', "read_only = true");
+    await ground.workspace.tool("peek", 'sleep "${STELLA_INPUT_S:-0}"; echo peeked', "read_only = true");
     const safe = Array.from({ length: 8 }, (_none, index) => arrive(8 + index, "look", { n: index, s: "0.4" }));
     const { events } = await play([{ stream: [...unsafe, ...safe, { wait_ms: 100, text: "…" }] }, DONE]);
-    let running = 0;
-    let most = 0;
-    for (const event of events) {
-      if (event.type === "speculation_started" || event.type === "call_spawned") running++;
-      if (event.type === "speculation_ended" || (event.type === "call_ended" && event.speculation === undefined)) running--;
-      most = Math.max(most, running);
-    }
-    expect(most).toBeLessThanOrEqual(8);
+    expect(mostAtOnce(events)).toBeLessThanOrEqual(8);
     expect(events.filter((event) => event.type === "call_ended")).toHaveLength(16);
   });
 
@@ -274,7 +198,7 @@ describe("what runs early", () => {
     const { events, results } = await playHeld(
       "speculation_ended",
       replies,
-      () => writeFileSync(join(workspace.path, "bin/look"), "#!/bin/sh\necho other\n"),
+      () => writeFileSync(join(ground.workspace.path, "bin/look"), "#!/bin/sh\necho other\n"),
     );
     expect([discards(events), results]).toEqual([["stale"], ["other\n"]]);
   });
@@ -291,7 +215,7 @@ describe("a stop", () => {
   const reply = { stream: [arrive(0, "look", { n: 1, s: "0.8" }), { wait_ms: 50, text: "…" }] };
 
   test("at a safe point lets the early run that a call waits for finish, once", async () => {
-    const { agent, session } = await open([reply, DONE]);
+    const { agent, session } = await ground.open([reply, DONE]);
     const stop = new AbortController();
     const committed = seen(session, "call_allowed");
     const turn = session.prompt("go", { source: "test", stop: stop.signal });
@@ -306,7 +230,7 @@ describe("a stop", () => {
   test("at once gives the call the end that it would have had without an early run", async () => {
     const ends: unknown[] = [];
     for (const speculation of [true, false]) {
-      const { agent, session } = await open([reply, DONE], { speculation });
+      const { agent, session } = await ground.open([reply, DONE], { speculation });
       const now = new AbortController();
       const begun = speculation
         ? Promise.all([seen(session, "speculation_spawned"), seen(session, "call_allowed")])
@@ -346,19 +270,19 @@ describe("P7", () => {
   }
 
   test("with and without speculation the transcript is the same and every unsafe tool ran exactly once", async () => {
-    await workspace.tool("board", "sleep 0.02; cat added", "read_only = true\nspeculation_safe = true");
+    await ground.workspace.tool("board", "sleep 0.02; cat added", "read_only = true\nspeculation_safe = true");
     let early = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(attempts, { minLength: 1, maxLength: 2 }), async (steps) => {
-        const model = await workspace.script(...steps.map(toReply), DONE);
+        const model = await ground.workspace.script(...steps.map(toReply), DONE);
         const asked = steps.flatMap((each) => each.calls).filter((each) => each.tool === "add").map((each) => `${each.n}\n`).join("");
         const shown: unknown[] = [];
         for (const speculation of [true, false]) {
-          writeFileSync(join(workspace.path, "added"), "");
+          writeFileSync(join(ground.workspace.path, "added"), "");
           const { session, events } = await play([], { speculation, model });
           // An id of ours differs from run to run.
           shown.push(JSON.stringify(session.messages()).replace(/call_[0-9a-f]{32}/g, "call"));
-          expect(readFileSync(join(workspace.path, "added"), "utf8")).toBe(asked);
+          expect(readFileSync(join(ground.workspace.path, "added"), "utf8")).toBe(asked);
           early += events.filter((event) => event.type === "call_ended" && event.speculation !== undefined).length;
         }
         expect(shown[0]).toEqual(shown[1]);

@@ -5,9 +5,11 @@ import {
   type Journal,
   JournalConflict,
   JournalHeld,
+  JournalOccupied,
   JournalUnavailable,
   type Lease,
   LeaseLost,
+  type LeaseRequest,
   type LogRow,
 } from "../../lib/journal/journal.ts";
 import type { StoredEvent } from "../../lib/session/event.ts";
@@ -262,6 +264,95 @@ export function journalContract(subject: JournalSubject): void {
       expect(await journal.append(lease, 1, notices(lease.session, 1, 1)).catch((error: Error) => error.name)).toBe("LeaseLost");
       expect(await journal.remove(lease).catch((error: Error) => error.name)).toBe("LeaseLost");
       await journal.append(other, 1, notices(other.session, 1, 1));
+    });
+
+    claim("readStored() gives the text that an event is stored as, in the places that read() gives", async () => {
+      const lease = await hold();
+      const events = [opened(lease.session), ...notices(lease.session, 1, 3, "\u2028\u0000\ud800")];
+      await journal.append(lease, 0, events);
+      const rows = await journal.readStored(lease.session, { after: 1, limit: 2 });
+      expect(rows.map(({ text }) => text)).toEqual(events.slice(1, 3).map((event) => JSON.stringify(event)));
+      expect(rows.map(({ row }) => row)).toEqual([...await journal.read(lease.session, { after: 1, limit: 2 })]);
+    });
+
+    claim("an intake is not there before it is committed, and then is a session like any other", async () => {
+      const session = newSession();
+      const events = [opened(session), prompted(session, 2, "hello"), ...notices(session, 2, 3)];
+      const texts = events.map((event) => JSON.stringify(event, null, 1));
+      const intake = journal.openIntake(session);
+      await intake.add(events.slice(0, 2), texts.slice(0, 2));
+      await intake.add(events.slice(2), texts.slice(2));
+      expect([await journal.head(session), await journal.list(), await journal.read(session)]).toEqual([0, [], []]);
+      await intake.commit();
+      await intake.discard();
+      expect((await journal.readStored(session)).map(({ text }) => text)).toEqual(texts);
+      expect(readable(await journal.read(session))).toEqual(events);
+      expect(await journal.list()).toMatchObject([{ session, title: "hello", seq: 5, turns: 1, status: "interrupted" }]);
+      const lease = await hold(session);
+      expect(lease.predecessor).toBe(null);
+      await journal.append(lease, 5, [turnEnded(session, 6)]);
+    });
+
+    claim("an intake that is discarded leaves nothing, and can be made again", async () => {
+      const session = newSession();
+      for (const ends of ["discard", "commit"] as const) {
+        const intake = journal.openIntake(session);
+        await intake.add([opened(session)], [JSON.stringify(opened(session))]);
+        await intake[ends]();
+      }
+      expect(await journal.head(session)).toBe(1);
+    });
+
+    claim("an intake is refused where the session has events or a holder, and one with a gap is a fault of the caller", async () => {
+      const lease = await hold();
+      const { session } = lease;
+      const intake = async () => {
+        const own = journal.openIntake(session);
+        await own.add([opened(session)], [JSON.stringify(opened(session))]);
+        return own;
+      };
+      expect(await failure((await intake()).commit())).toBeInstanceOf(JournalHeld);
+      await journal.append(lease, 0, [opened(session, { title: "first" })]);
+      await lease.release();
+      const late = journal.openIntake(session);
+      expect(await failure(late.add(notices(session, 1, 1), ["{}"]))).toBeInstanceOf(RangeError);
+      await late.discard();
+      expect(await journal.list()).toMatchObject([{ session, title: "first", seq: 1 }]);
+    });
+
+    claim("an intake of a session that is there is refused and changes nothing", async () => {
+      const lease = await hold();
+      const { session } = lease;
+      await journal.append(lease, 0, [opened(session, { title: "first" })]);
+      await lease.release();
+      const intake = journal.openIntake(session);
+      await intake.add([opened(session), ...notices(session, 1, 1)], ["{}", "{}"]);
+      expect(await failure(intake.commit())).toBeInstanceOf(JournalOccupied);
+      await intake.discard();
+      expect(await journal.list()).toMatchObject([{ session, title: "first", seq: 1 }]);
+      expect(readable(await journal.read(session))).toEqual([opened(session, { title: "first" })]);
+    });
+
+    claim("a holder that listens hears each request for its session once, and not when it has left", async () => {
+      const [lease, other] = [await hold(), await hold()];
+      const heard: string[] = [];
+      const first = Promise.withResolvers<void>();
+      const leave = lease.listen(({ id }) => {
+        heard.push(id);
+        first.resolve();
+      });
+      const ask = (id: string, session: string): LeaseRequest => ({ id, type: "cancel", session, turn: 1, grace_ms: 0 });
+      await journal.ask(ask("for-other", other.session));
+      await journal.ask(ask("for-us", lease.session));
+      await first.promise;
+      await journal.withdraw(ask("for-us", lease.session));
+      leave();
+      await journal.ask(ask("late", lease.session));
+      const second = Promise.withResolvers<string>();
+      other.listen(({ id }) => second.resolve(id));
+      await journal.ask(ask("again", other.session));
+      await second.promise;
+      expect(heard).toEqual(["for-us"]);
     });
 
     claim("close() writes what waits, and a closed journal says that it is closed", async () => {

@@ -124,6 +124,17 @@ describe("the golden journal of version 1", () => {
     }
   });
 
+  test("is given the table for requests, which it did not have, and stays of its version", async () => {
+    const lease = await journal.acquire(FORK, newOwner());
+    const heard = Promise.withResolvers<number>();
+    lease.listen(({ turn }) => heard.resolve(turn));
+    await journal.ask({ id: "r", type: "cancel", session: FORK, turn: 7, grace_ms: 0 });
+    expect(await heard.promise).toBe(7);
+    const database = openDatabase(workplace.path, { busy_timeout_ms: 1000 });
+    expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: 1 });
+    database.close();
+  });
+
   test("can be gone on with", async () => {
     const lease = await journal.acquire(SESSION, newOwner());
     expect(lease.predecessor).toBe(null);

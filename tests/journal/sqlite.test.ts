@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { type Journal, JournalUnavailable, type LogRow } from "../../lib/journal/journal.ts";
 import { openSqliteJournal } from "../../lib/journal/sqlite.ts";
 import { openDatabase } from "../../lib/platform/sqlite.ts";
@@ -131,6 +131,23 @@ describe("the SQLite journal", () => {
     done = true;
     expect(turns).toBeGreaterThan(10);
   }, 20_000);
+
+  test("takes no event once its file was moved or replaced, and keeps all that it took before", async () => {
+    for (const replaced of [false, true]) {
+      const path = join(workplace.directory, `moved-${replaced}`, "journal.sqlite");
+      const journal = workplace.open({ path });
+      const lease = await journal.acquire(newSession(), newOwner());
+      await journal.append(lease, 0, [opened(lease.session)]);
+      renameSync(dirname(path), `${dirname(path)}-away`);
+      if (replaced) await workplace.open({ path }).close();
+      const error = await journal.append(lease, 1, notices(lease.session, 1, 1)).catch((refused: unknown) => refused);
+      expect(error).toBeInstanceOf(JournalUnavailable);
+      expect((error as Error).message).toContain("moved or removed");
+      await journal.close();
+      const away = workplace.open({ path: join(`${dirname(path)}-away`, "journal.sqlite") });
+      expect(await away.head(lease.session)).toBe(1);
+    }
+  });
 
   test("refuses a directory, with what and where", () => {
     expect(openingFails(workplace.directory)).toMatchObject({ reason: "broken", path: workplace.directory });

@@ -30,6 +30,16 @@ export interface ToolOptions {
   readonly approval?: "never" | "always" | "destructive";
   /** 30000 by default, at most 600000. */
   readonly timeoutMs?: number;
+  /**
+   * For a program that embeds Orrery: the tool runs in that program. It is not ended with its call, and a crash of it is a
+   * crash of the program.
+   */
+  readonly inProcess?: boolean;
+  /**
+   * For a program that embeds Orrery: the file that exports the tool, as `import.meta.url`. Each call loads it in a process
+   * of its own, so importing it must be harmless.
+   */
+  readonly module?: string;
 }
 
 export interface ToolDefinition<P extends ToolParameters, R = unknown> extends ToolOptions {
@@ -55,6 +65,8 @@ export abstract class Tool implements ToolOptions {
   readonly speculation_safe: boolean = false;
   readonly approval: "never" | "always" | "destructive" = "never";
   readonly timeoutMs: number = DEFAULT_TIMEOUT_MS;
+  readonly inProcess: boolean = false;
+  readonly module?: string;
   /** The input's type is the subclass's to say. */
   abstract execute(input: never, context: ToolContext): unknown;
 }
@@ -78,6 +90,8 @@ class FunctionTool<P extends ToolParameters, R> extends Tool implements ToolDefi
   override readonly speculation_safe: boolean;
   override readonly approval: "never" | "always" | "destructive";
   override readonly timeoutMs: number;
+  override readonly inProcess: boolean;
+  declare readonly module?: string;
   readonly execute: (input: ToolInput<P>, context: ToolContext) => R;
 
   constructor(definition: ToolDefinition<P, R>) {
@@ -89,6 +103,8 @@ class FunctionTool<P extends ToolParameters, R> extends Tool implements ToolDefi
     this.speculation_safe = definition.speculation_safe ?? false;
     this.approval = definition.approval ?? "never";
     this.timeoutMs = definition.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    this.inProcess = definition.inProcess ?? false;
+    if (definition.module !== undefined) this.module = definition.module;
     this.execute = (input, context) => definition.execute(input, context);
   }
 }

@@ -23,7 +23,7 @@ export type Description =
 /** Reads what came from another process. One tool that is wrong makes the file wrong. */
 export function parseDescription(tools: unknown): Description {
   const listed = v.safeParse(v.array(v.unknown()), tools);
-  if (!listed.success) return broken("description_malformed", "The file's tools could not be read");
+  if (!listed.success) return broken("description_malformed", "The file's tools could not be read", CORRECT_TOOL);
   if (listed.output.length === 0) return broken("no_tools", "The file has no tools", "Export a tool, or move the file elsewhere.");
   const parsed = listed.output.map((tool) => v.safeParse(ToolDescription, tool));
   const faults = parsed.flatMap(({ success, issues }, index) => success ? [] : [toDiagnostic(listed.output[index], issues[0])]);
@@ -31,9 +31,14 @@ export function parseDescription(tools: unknown): Description {
   return refuseTwins(parsed.flatMap(({ success, output }) => success ? [output] : []));
 }
 
-export function broken(code: string, message: string, remedy?: string): Description {
-  return { kind: "broken", diagnostics: [{ severity: "error", code, message, ...(remedy === undefined ? {} : { remedy }) }] };
+export function broken(code: string, message: string, remedy: string): Description {
+  return { kind: "broken", diagnostics: [{ severity: "error", code, message, remedy }] };
 }
+
+/** What would be right where a tool says something of itself that cannot be. */
+export const CORRECT_TOOL = "Correct what the tool says of itself.";
+/** And where a file could not be asked. */
+export const LOAD_QUIETLY = "Loading a tool file must end by itself, within ten seconds.";
 
 function toDiagnostic(tool: unknown, issue: v.BaseIssue<unknown>): Diagnostic {
   const name = v.is(v.object({ name: v.string() }), tool) ? tool.name : "";
@@ -42,10 +47,13 @@ function toDiagnostic(tool: unknown, issue: v.BaseIssue<unknown>): Diagnostic {
     severity: "error",
     code: "tool_invalid",
     message: `The tool "${name}" is wrong: ${path === null ? "" : `${path}: `}${issue.message}`,
+    remedy: CORRECT_TOOL,
   };
 }
 
 function refuseTwins(tools: readonly ToolDescription[]): Description {
   const twin = tools.find(({ name }, index) => tools.findIndex((other) => other.name === name) < index);
-  return twin === undefined ? { kind: "described", tools } : broken("tool_invalid", `The file has two tools named "${twin.name}"`);
+  return twin === undefined
+    ? { kind: "described", tools }
+    : broken("tool_invalid", `The file has two tools named "${twin.name}"`, "Give one of them another name.");
 }

@@ -5,25 +5,22 @@
 import type { Origin } from "../../session/event.ts";
 import type { Launch, Run } from "../../session/launch.ts";
 import { type Diagnostic, hasErrors } from "../diagnostic.ts";
-import { compileSchema, type Schema } from "../schema.ts";
+import type { Schema } from "../schema.ts";
 import type { Tool } from "../tool.ts";
 import type { ToolFile } from "../tool-files.ts";
+import { compileTool } from "./compile-tool.ts";
 import { type Description, parseDescription, type ToolDescription } from "./description.ts";
+import type { DescriptionCache } from "./description-cache.ts";
 import type { Language, Place } from "./language.ts";
 import { typescript } from "./module-tool.ts";
 import { python } from "./python-tool.ts";
 
 export const languages: readonly Language[] = [typescript, python];
 
-/** A tool, and how to listen to it while it runs. */
-export interface SdkTool extends Tool {
-  readonly listen: Language["listen"];
-}
-
 export type SdkFile =
-  | { readonly kind: "untrusted"; readonly origin: Origin }
+  | { readonly kind: "untrusted"; readonly origin: Origin; readonly reason: string }
   | { readonly kind: "broken"; readonly origin: Origin; readonly diagnostics: readonly Diagnostic[] }
-  | { readonly kind: "tools"; readonly origin: Origin; readonly tools: readonly SdkTool[]; readonly diagnostics: readonly Diagnostic[] };
+  | { readonly kind: "tools"; readonly origin: Origin; readonly tools: readonly Tool[]; readonly diagnostics: readonly Diagnostic[] };
 
 export interface SdkPorts {
   readonly place: Place;
@@ -32,39 +29,34 @@ export interface SdkPorts {
   run(launch: Launch): Promise<Run>;
 }
 
-/** What files said of their tools. Losing it costs time and nothing else. */
-export interface DescriptionCache {
-  read(key: string): Promise<unknown>;
-  write(key: string, tools: readonly ToolDescription[]): Promise<void>;
-}
-
-/** Part of every key: what was kept by a version that described differently is not taken. */
-const REVISION = 1;
 const DESCRIBE_TIMEOUT_MS = 10_000;
 
-/** @param file whose extension is one of the language's. */
+/**
+ * @param file whose extension is one of the language's.
+ * @param untrusted why it may not run; null if it may.
+ */
 export async function loadSdkFile(
   file: ToolFile,
   scope: "workspace" | "user",
   language: Language,
-  trusted: boolean,
+  untrusted: string | null,
   ports: SdkPorts,
 ): Promise<SdkFile> {
   const origin: Origin = { system: "sdk", scope, path: file.path };
   if (file.kind === "unreadable") return { kind: "broken", origin, diagnostics: [file.diagnostic] };
-  if (!trusted) return { kind: "untrusted", origin };
+  if (untrusted !== null) return { kind: "untrusted", origin, reason: untrusted };
   const description = await describe(file.path, file.digest, language, ports);
   if (description.kind === "broken") return { kind: "broken", origin, diagnostics: description.diagnostics };
-  const compiled = await Promise.all(
-    description.tools.map((tool) => compileTool(tool, { origin, path: file.path, digest: file.digest, language })),
-  );
+  const compiled = await Promise.all(description.tools.map(async (tool) => ({ tool, ...await compileTool(tool) })));
   const diagnostics = compiled.flatMap((each) => each.diagnostics);
   if (hasErrors(diagnostics)) return { kind: "broken", origin, diagnostics };
-  return { kind: "tools", origin, diagnostics, tools: compiled.flatMap(({ tool }) => tool === undefined ? [] : [tool]) };
+  const source = { origin, path: file.path, digest: file.digest, language };
+  const tools = compiled.flatMap(({ tool, schema }) => schema === undefined ? [] : [createTool(tool, schema, source)]);
+  return { kind: "tools", origin, diagnostics, tools };
 }
 
 async function describe(path: string, digest: string, language: Language, ports: SdkPorts): Promise<Description> {
-  const key = `${REVISION}-${language.name}-${digest}`;
+  const key = { path, digest };
   const kept = parseDescription(await ports.cache.read(key));
   if (kept.kind === "described") return kept;
   const description = language.readDescription(await ports.run(language.describe(path, ports.place, DESCRIBE_TIMEOUT_MS)));
@@ -80,21 +72,7 @@ interface Source {
   readonly language: Language;
 }
 
-async function compileTool(
-  description: ToolDescription,
-  source: Source,
-): Promise<{ readonly tool?: SdkTool; readonly diagnostics: readonly Diagnostic[] }> {
-  const { schema, problems } = await compileSchema(description.parameters);
-  const diagnostics = problems.map(({ severity, code, message, pointer, remedy }): Diagnostic => ({
-    severity,
-    code,
-    message: `The parameters of "${description.name}"${pointer === "" ? "" : ` at ${pointer}`}: ${message}`,
-    ...(remedy === undefined ? {} : { remedy }),
-  }));
-  return schema === undefined ? { diagnostics } : { tool: createTool(description, schema, source), diagnostics };
-}
-
-function createTool(description: ToolDescription, schema: Schema, { origin, path, digest, language }: Source): SdkTool {
+function createTool(description: ToolDescription, schema: Schema, { origin, path, digest, language }: Source): Tool {
   const { name, read_only, speculation_safe, approval } = description;
   return {
     name,
@@ -106,8 +84,12 @@ function createTool(description: ToolDescription, schema: Schema, { origin, path
     speculation_safe,
     approval,
     check: (input) => schema.check(input.value),
-    plan: (input, context) => ({ kind: "launch", launch: language.call(path, description, input, context), program: path }),
+    plan: (input, context) => ({
+      kind: "launch",
+      launch: language.call(path, description, input, context),
+      program: path,
+      program_digest: digest,
+    }),
     read: (run) => language.read(name, run),
-    listen: language.listen,
   };
 }

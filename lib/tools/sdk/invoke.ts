@@ -1,6 +1,6 @@
 /** One call of a tool that is code: the input is parsed, `execute` runs, and whatever comes of it is a result. */
 import { cutMiddle } from "../../session/excerpt.ts";
-import type { Json, JsonObject } from "../../session/json.ts";
+import { type JsonObject, parseJson } from "../../session/json.ts";
 import type { HostReply } from "../../session/launch.ts";
 import { RESULT_CAP_BYTES } from "../ending.ts";
 import { isValidationError, type Tool, type ToolContext } from "./define.ts";
@@ -42,7 +42,7 @@ function toReply(value: unknown): HostReply {
   if (json.kind === "unholdable") return failure(`The tool returned what JSON cannot hold: ${json.fault}`);
   const excerpt = cutMiddle(json.text, RESULT_CAP_BYTES);
   if (excerpt.cut) return { is_error: false, text: excerpt.text, whole_bytes: excerpt.bytes };
-  return { is_error: false, text: json.text, data: JSON.parse(json.text) as Json };
+  return { is_error: false, text: json.text, data: parseJson(json.text) };
 }
 
 function failure(message: string): HostReply {

@@ -3,19 +3,18 @@ import type { JsonInput } from "../../session/json.ts";
 import type { Launch, Run } from "../../session/launch.ts";
 import type { ReadResult } from "../tool.ts";
 import type { Description, ToolDescription } from "./description.ts";
-import type { WireMessage } from "./wire.ts";
 
 export interface Language {
   readonly name: "typescript" | "python";
   /** Of its files, with the dot. */
   readonly extensions: readonly string[];
+  /** What is looked up to run them; null: this program itself runs them. */
+  readonly program: string | null;
   /** A run that finds out which tools the file has. */
   describe(file: string, place: Place, timeout_ms: number): Launch;
   readDescription(run: Run): Description;
   call(file: string, tool: ToolDescription, input: JsonInput, place: Place): Launch;
   read(tool: string, run: Run): ReadResult;
-  /** Makes a reader of one call's live standard output: what the tool says to those who watch. */
-  listen(): (text: string) => readonly WireMessage[];
 }
 
 export interface Place {

@@ -3,18 +3,17 @@ import * as v from "valibot";
 import type { HostLaunch, HostModule, Run } from "../../session/launch.ts";
 import { readFailure } from "../ending.ts";
 import type { ReadResult } from "../tool.ts";
-import { broken, type Description, parseDescription } from "./description.ts";
+import { broken, type Description, LOAD_QUIETLY, parseDescription } from "./description.ts";
 import type { Language, Place } from "./language.ts";
 
 export const typescript: Language = {
   name: "typescript",
   extensions: [".ts", ".js"],
+  program: null,
   describe: (file, place, timeout_ms) => launch({ file, ask: "describe" }, "", "{}", place, timeout_ms),
   readDescription,
   call: (file, tool, input, place) => launch({ file, ask: "call" }, tool.name, input.text, place, tool.timeout_ms),
   read,
-  // What it says comes beside its output, as messages of the host.
-  listen: () => () => [],
 };
 
 function launch(module: HostModule, tool: string, input: string, { workspace, env }: Place, timeout_ms: number): HostLaunch {
@@ -34,7 +33,7 @@ const SentDescription = v.variant("kind", [
           message: v.string(),
           line: position,
           column: position,
-          remedy: v.exactOptional(v.string()),
+          remedy: v.string(),
         }),
       ),
       v.readonly(),
@@ -44,7 +43,7 @@ const SentDescription = v.variant("kind", [
 
 function readDescription(run: Run): Description {
   const sent = v.safeParse(SentDescription, run.reply?.data);
-  if (!sent.success) return broken("describe_failed", `The file's tools could not be read: ${read("it", run).result.text}`);
+  if (!sent.success) return broken("describe_failed", `The file's tools could not be read: ${read("it", run).result.text}`, LOAD_QUIETLY);
   return sent.output.kind === "broken" ? sent.output : parseDescription(sent.output.tools);
 }
 

@@ -10,10 +10,11 @@ import { provideModules } from "../../platform/modules.ts";
 import type { Json, JsonInput } from "../../session/json.ts";
 import type { HostContext, HostReply } from "../../session/launch.ts";
 import type { Diagnostic } from "../diagnostic.ts";
-import { isTool, isToolClass, Tool, tool, type ToolContext, ValidationError } from "./define.ts";
+import { isTool, isToolClass, Tool, tool, ValidationError } from "./define.ts";
 import { describeTool } from "./describe-tool.ts";
-import { broken, type Description, parseDescription } from "./description.ts";
+import { broken, CORRECT_TOOL, type Description, parseDescription } from "./description.ts";
 import { describeThrown, invokeTool } from "./invoke.ts";
+import { toToolContext } from "./tool-context.ts";
 import type { WireMessage } from "./wire.ts";
 
 export interface ModuleContext extends HostContext {
@@ -29,7 +30,7 @@ export async function runModuleTool(file: string, name: string, input: JsonInput
   if (loaded.kind === "broken") return { is_error: true, text: loaded.diagnostics.map(({ message }) => message).join("\n") };
   const found = loaded.tools.find((each) => each.name === name);
   if (found === undefined) return { is_error: true, text: `Cannot call "${name}" as ${file} no longer has a tool of that name` };
-  return await invokeTool(found, input.value, toToolContext(context), (stack) => console.error(stack));
+  return await invokeTool(found, input.value, toToolContext(context.signal, context.send), (stack) => console.error(stack));
 }
 
 /** The reply's `data` is a `Description`. */
@@ -38,6 +39,15 @@ export async function describeModule(file: string, context: HostContext): Promis
   const loaded = await loadTools(file);
   const description = loaded.kind === "broken" ? loaded : describeAll(loaded.tools);
   return { is_error: false, text: "", data: JSON.parse(JSON.stringify(description)) as Json };
+}
+
+let prepared = false;
+
+/** Ahead of a call: everything that does not depend on it. */
+export function prepare(): void {
+  if (prepared) return;
+  prepared = true;
+  provideModules({ orrery: surface, valibot: { ...v } });
 }
 
 type Loaded = { readonly kind: "loaded"; readonly tools: readonly Tool[] } | Extract<Description, { kind: "broken" }>;
@@ -52,7 +62,7 @@ function settleIn({ env, workspace }: HostContext): void {
   for (const variable of Object.keys(process.env)) if (!TAG.test(variable) && !Object.hasOwn(env, variable)) delete process.env[variable];
   Object.assign(process.env, env);
   process.chdir(workspace);
-  provideModules({ orrery: surface, valibot: { ...v } });
+  prepare();
 }
 
 async function loadTools(file: string): Promise<Loaded> {
@@ -64,6 +74,7 @@ async function loadTools(file: string): Promise<Loaded> {
       severity: "error",
       code: "module_load",
       message: `Cannot load the file: ${describeThrown(error)}`,
+      remedy: "Correct the file, or what it imports.",
       ...placeOf(error, file),
     };
     console.error(error);
@@ -84,18 +95,8 @@ function describeAll(tools: readonly Tool[]): Description {
   try {
     return parseDescription(tools.map(describeTool));
   } catch (error) {
-    return broken("tool_invalid", error instanceof Error ? error.message : String(error));
+    return broken("tool_invalid", error instanceof Error ? error.message : String(error), CORRECT_TOOL);
   }
-}
-
-function toToolContext({ signal, send }: ModuleContext): ToolContext {
-  const emit = (type: string, data: Readonly<Record<string, unknown>>) => send({ type, data, timestamp: new Date().toISOString() });
-  return {
-    signal,
-    status: (status, message) => emit("agent_status", { status, ...(message === undefined ? {} : { message }) }),
-    progress: (task, percent, message) =>
-      emit("progress_update", { task_id: task, progress: percent, ...(message === undefined ? {} : { message }) }),
-  };
 }
 
 /** Where the file is wrong: Bun says so in fields of the error, Deno in its text. */

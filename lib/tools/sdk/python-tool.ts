@@ -6,26 +6,25 @@
  */
 import * as v from "valibot";
 import { cutBytes, cutMiddle } from "../../session/excerpt.ts";
-import { type Json, numberToken, parseKeepingNumbers } from "../../session/json.ts";
+import { type Json, numberToken, parseJson, parseKeepingNumbers } from "../../session/json.ts";
 import { NOTHING_CAPTURED, type ProcessLaunch, type Run } from "../../session/launch.ts";
 import { describeDiagnostic, type Diagnostic } from "../diagnostic.ts";
 import { readFailure, RESULT_CAP_BYTES, section } from "../ending.ts";
 import type { ReadResult } from "../tool.ts";
-import { broken, type Description, parseDescription } from "./description.ts";
+import { broken, CORRECT_TOOL, type Description, LOAD_QUIETLY, parseDescription } from "./description.ts";
 import type { Language, Place } from "./language.ts";
 import BOOT from "./python/boot.py" with { type: "text" };
 import RUNNER from "./python/runner.py" with { type: "text" };
 import SDK from "./python/stella_sdk.py" with { type: "text" };
-import { WireMessage } from "./wire.ts";
 
 export const python: Language = {
   name: "python",
   extensions: [".py"],
+  program: "python3",
   describe: (file, place, timeout_ms) => launch(["describe", file], place, null, timeout_ms),
   readDescription,
   call: (file, tool, input, place) => launch(["call", file, tool.name], place, input.text, tool.timeout_ms),
   read,
-  listen,
 };
 
 /**
@@ -58,15 +57,14 @@ const failed = v.object({
   column: v.exactOptional(v.number()),
 });
 const described = v.object({ type: v.literal("described"), tools: v.unknown() });
-const message = v.object({ type: v.literal("message"), message: WireMessage });
-const Frame = v.union([whole, cut, failed, described, message]);
+const Frame = v.union([whole, cut, failed, described]);
 type Frame = v.InferOutput<typeof Frame>;
 
 function readDescription(run: Run): Description {
   const frame = answerOf(run);
   if (frame?.type === "failed") return { kind: "broken", diagnostics: [toDiagnostic(frame)] };
   if (frame?.type === "described") return parseDescription(frame.tools);
-  return broken("describe_failed", `The file's tools could not be read: ${readEnd("python3", run).result.text}`);
+  return broken("describe_failed", `The file's tools could not be read: ${readEnd("python3", run).result.text}`, LOAD_QUIETLY);
 }
 
 function read(tool: string, run: Run): ReadResult {
@@ -85,7 +83,7 @@ function read(tool: string, run: Run): ReadResult {
 
 /** Python has numbers that ours are not: a value with one of those has only its text. */
 function toData(text: string): { readonly data?: Json } {
-  return keepsNumbers(parseKeepingNumbers(text)) ? { data: JSON.parse(text) as Json } : {};
+  return keepsNumbers(parseKeepingNumbers(text)) ? { data: parseJson(text) } : {};
 }
 
 function keepsNumbers(value: unknown): boolean {
@@ -111,8 +109,17 @@ function toFrame(line: string): Frame | null {
 }
 
 function toDiagnostic({ code, message, line, column }: v.InferOutput<typeof failed>): Diagnostic {
-  return { severity: "error", code, message, ...(line === undefined ? {} : { line }), ...(column === undefined ? {} : { column }) };
+  const place = { ...(line === undefined ? {} : { line }), ...(column === undefined ? {} : { column }) };
+  return { severity: "error", code, message, ...place, remedy: REMEDIES[code] ?? CORRECT_TOOL };
 }
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  python_old: "Put a newer python3 first on PATH.",
+  python_syntax: "Correct the file.",
+  python_load: "Correct the file, or install what it imports for the python3 on PATH.",
+  python_exit: "Remove that: every call loads the file.",
+  no_such_tool: "Start a new session, which reads the file again.",
+};
 
 /** An end without an answer. Standard output has nothing to say then but half a conversation with us. */
 function readEnd(tool: string, run: Run): ReadResult {
@@ -129,14 +136,4 @@ function readEnd(tool: string, run: Run): ReadResult {
   const missing = outcome.kind === "not_started" && outcome.reason === "cannot_start";
   const explained = missing ? { problem: `${problem ?? "it cannot run"}. A .py tool needs python3, version 3.9 or newer` } : {};
   return readFailure(tool, { ...run, ...explained, stdout: NOTHING_CAPTURED });
-}
-
-/** A line that is cut off or is no message is passed over: live output may be incomplete. */
-function listen(): (text: string) => readonly WireMessage[] {
-  let waiting = "";
-  return (text) => {
-    const lines = (waiting + text).split("\n");
-    waiting = (lines.pop() ?? "").slice(0, CAP_BYTES);
-    return lines.map(toFrame).flatMap((frame) => frame?.type === "message" ? [frame.message] : []);
-  };
 }

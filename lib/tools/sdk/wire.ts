@@ -45,15 +45,22 @@ export function projectLive(event: LiveEvent, at: string): readonly WireMessage[
   return OWN_STATUSES.has(event.status) ? [] : [status(event.status, at, event.text)];
 }
 
-/** What a running tool sent, as those who watch the session are told. */
-export function toLiveEvent(session: string, call: string, sent: WireMessage): LiveEvent {
+/** What a running tool, or an agent in code, sent, as those who watch the session are told. */
+export function toLiveEvent(session: string, sent: WireMessage, call?: string): LiveEvent {
   const said = v.safeParse(v.looseObject({ status: v.optional(v.string()), message: v.optional(v.string()) }), sent.data);
   const { status = sent.type, message } = said.success ? said.output : {};
-  return { type: "status", session, status, call, sent, ...(message === undefined ? {} : { text: message }) };
+  return {
+    type: "status",
+    session,
+    status,
+    ...(call === undefined ? {} : { call }),
+    ...(message === undefined ? {} : { text: message }),
+    sent,
+  };
 }
 
 /** Live statuses that the runtime tells of itself, not an agent of its work. */
-const OWN_STATUSES: ReadonlySet<string> = new Set(["call_announced"]);
+const OWN_STATUSES: ReadonlySet<string> = new Set(["call_announced", "superseded"]);
 
 function toMessages(event: SessionEvent): readonly WireMessage[] {
   if (event.type === "step_started") return [status("thinking", event.at)];

@@ -211,7 +211,7 @@ describe("parseDescription()", () => {
     test(`refuses a tool that is wrong: ${message}`, () => {
       expect(parseDescription([{ ...describeTool(createTicket), ...change }])).toEqual({
         kind: "broken",
-        diagnostics: [{ severity: "error", code: "tool_invalid", message }],
+        diagnostics: [{ severity: "error", code: "tool_invalid", message, remedy: "Correct what the tool says of itself." }],
       });
     });
   }

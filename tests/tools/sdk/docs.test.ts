@@ -1,12 +1,17 @@
-/** The examples of docs/sdk.md are type-checked and run: each file is followed by a call and by what the call returns. */
+/**
+ * The examples of docs/sdk.md are type-checked and run: a tool file is followed by a call and by what the call returns, a
+ * program by what it prints.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import ts from "typescript";
 import { type JsonObject, toInput } from "../../../lib/session/json.ts";
 import { python } from "../../../lib/tools/sdk/python-tool.ts";
+import { chatReply, startEndpoint } from "../../fixtures/endpoint.ts";
 import { placeOf, runLaunch } from "./run-launch.ts";
 import { callModule } from "./run-module.ts";
 
@@ -20,13 +25,22 @@ interface Example {
   readonly returns: unknown;
 }
 
-const examples = readExamples(readFileSync(join(repository, "docs/sdk.md"), "utf8"));
+interface Program {
+  readonly source: string;
+  readonly prints: string;
+}
+
+const page = readFileSync(join(repository, "docs/sdk.md"), "utf8");
+const examples = readExamples(page);
+const programs = readPrograms(page);
+const programPaths = programs.map((_program, index) => `program-${index}.ts`);
 
 let folder = "";
 const paths = examples.map(({ language }, index) => `example-${index}.${language === "ts" ? "ts" : "py"}`);
 beforeAll(() => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), "orrery-docs-")));
   for (const [index, { source }] of examples.entries()) writeFileSync(join(folder, paths[index] ?? ""), source);
+  for (const [index, { source }] of programs.entries()) writeFileSync(join(folder, programPaths[index] ?? ""), source);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -34,33 +48,22 @@ describe("docs/sdk.md", () => {
   test("has examples in both languages, and a call and its result after each", () => {
     expect(examples.filter(({ language }) => language === "ts").length).toBeGreaterThan(3);
     expect(examples.filter(({ language }) => language === "python").length).toBeGreaterThan(3);
+    expect(programs.length).toBe(3);
   });
 
   test("has TypeScript that is free of type errors under the strictest options", () => {
     const files = paths.filter((path) => path.endsWith(".ts")).map((path) => join(folder, path));
-    const program = ts.createProgram(files, {
-      strict: true,
-      noEmit: true,
-      noImplicitOverride: true,
-      noUncheckedIndexedAccess: true,
-      exactOptionalPropertyTypes: true,
-      allowImportingTsExtensions: true,
-      skipLibCheck: true,
-      types: [],
-      target: ts.ScriptTarget.ESNext,
-      module: ts.ModuleKind.Preserve,
-      moduleResolution: ts.ModuleResolutionKind.Bundler,
-      lib: ["lib.esnext.d.ts", "lib.dom.d.ts"],
-      paths: {
-        orrery: [join(repository, "lib/tools/sdk/define.ts")],
-        valibot: [join(repository, "node_modules/valibot/dist/index.d.mts")],
-      },
-    });
-    const faults = ts.getPreEmitDiagnostics(program).map(({ file, messageText }) =>
-      `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, "\n")}`
-    );
-    expect(faults).toEqual([]);
-  }, 60_000);
+    // A tool file sees nothing but what is provided; a program has the types of its host.
+    expect(typeErrors(files, "lib/tools/sdk/define.ts", { types: [], lib: ["lib.esnext.d.ts", "lib.dom.d.ts"] })).toEqual([]);
+    const programFiles = [...programPaths.map((path) => join(folder, path)), join(repository, "text-modules.d.ts")];
+    expect(typeErrors(programFiles, "mod.ts", {
+      types: ["bun"],
+      typeRoots: [join(repository, "node_modules/@types")],
+      jsx: ts.JsxEmit.ReactJSX,
+      jsxImportSource: "hono/jsx",
+      lib: ["lib.esnext.d.ts", "lib.dom.d.ts", "lib.dom.iterable.d.ts", "lib.dom.asynciterable.d.ts"],
+    })).toEqual([]);
+  }, 120_000);
 
   for (const [index, { language, tool, input, returns }] of examples.entries()) {
     test(`tells what ${tool} in ${language} returns`, async () => {
@@ -70,7 +73,72 @@ describe("docs/sdk.md", () => {
       });
     });
   }
+
+  for (const [index, { prints }] of programs.entries()) {
+    test(`tells what a program prints: ${prints.split("\n")[0]}`, async () => {
+      const weather = [{ name: "get_weather", arguments: { city: "San Francisco" } }];
+      const endpoint = await startEndpoint([
+        chatReply({ calls: weather }),
+        chatReply({ text: "It is 65 degrees and sunny in San Francisco." }),
+      ]);
+      try {
+        expect(await runProgram(programs[index]?.source ?? "", endpoint.url, index)).toEqual({ stdout: prints, stderr: "" });
+      } finally {
+        await endpoint.close();
+      }
+    }, 30_000);
+  }
 });
+
+function typeErrors(files: readonly string[], orrery: string, options: ts.CompilerOptions): readonly string[] {
+  const program = ts.createProgram(files, {
+    strict: true,
+    noEmit: true,
+    noImplicitOverride: true,
+    noUncheckedIndexedAccess: true,
+    exactOptionalPropertyTypes: true,
+    allowImportingTsExtensions: true,
+    skipLibCheck: true,
+    target: ts.ScriptTarget.ESNext,
+    module: ts.ModuleKind.Preserve,
+    moduleResolution: ts.ModuleResolutionKind.Bundler,
+    paths: { orrery: [join(repository, orrery)], valibot: [join(repository, "node_modules/valibot/dist/index.d.mts")] },
+    ...options,
+  });
+  // What is wrong elsewhere is for the check of the whole.
+  const own = program.getSourceFiles().filter(({ fileName }) => files.includes(fileName));
+  return own.flatMap((file) => ts.getPreEmitDiagnostics(program, file)).map(({ file, messageText }) =>
+    `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, "\n")}`
+  );
+}
+
+/** As an embedder's own program, with our modules in the place of the packages and this endpoint in that of the model's. */
+async function runProgram(source: string, endpoint: string, index: number): Promise<{ stdout: string; stderr: string }> {
+  const valibot = join(repository, "node_modules/valibot/dist/index.mjs");
+  const file = join(folder, `run-${index}.ts`);
+  writeFileSync(
+    file,
+    source.replaceAll('"orrery"', JSON.stringify(join(repository, "mod.ts"))).replaceAll('"valibot"', JSON.stringify(valibot))
+      .replaceAll("http://127.0.0.1:11434/v1", endpoint),
+  );
+  const home = join(folder, `home-${index}`);
+  mkdirSync(home);
+  const args = "Deno" in globalThis ? ["run", "-A", "--no-check", "--config", join(repository, "deno.json"), file] : [file];
+  const { PATH = "", DENO_DIR, HOME = "/", XDG_CACHE_HOME } = process.env;
+  const env = {
+    PATH,
+    HOME: home,
+    ORRERY_HOME: home,
+    // Where Deno has its packages.
+    DENO_DIR: DENO_DIR ?? join(XDG_CACHE_HOME ?? join(HOME, ".cache"), "deno"),
+  };
+  const child = spawn(process.execPath, args, { cwd: home, env, stdio: ["ignore", "pipe", "pipe"] });
+  const said = { stdout: "", stderr: "" };
+  child.stdout.setEncoding("utf8").on("data", (text: string) => void (said.stdout += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => void (said.stderr += text));
+  await new Promise<void>((resolve) => child.once("close", () => resolve()));
+  return said;
+}
 
 async function call(language: Example["language"], file: string, name: string, input: JsonObject) {
   const description = {
@@ -86,10 +154,28 @@ async function call(language: Example["language"], file: string, name: string, i
   return await callModule(file, name, input, { workspace: folder, env: { PATH: process.env["PATH"] ?? "" } });
 }
 
+interface Fence {
+  readonly language: string;
+  readonly text: string;
+}
+
+function fencesOf(page: string): readonly Fence[] {
+  return [...page.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language = "", text = ""]) => ({ language, text }));
+}
+
+function isProgram(fences: readonly Fence[], index: number): boolean {
+  return fences[index]?.language === "ts" && fences[index + 1]?.language === "text";
+}
+
+function readPrograms(page: string): readonly Program[] {
+  const fences = fencesOf(page);
+  return fences.flatMap(({ text }, index) => isProgram(fences, index) ? [{ source: text, prints: fences[index + 1]?.text ?? "" }] : []);
+}
+
 function readExamples(page: string): readonly Example[] {
-  const fences = [...page.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language = "", text = ""]) => ({ language, text }));
+  const fences = fencesOf(page);
   return fences.flatMap(({ language, text }, index) => {
-    if (language !== "ts" && language !== "python") return [];
+    if ((language !== "ts" && language !== "python") || isProgram(fences, index)) return [];
     const command = /^orrery tools call (\w+) --input '(.*)'\n$/.exec(fences[index + 1]?.text ?? "");
     const returned = fences[index + 2];
     if (command === null || returned?.language !== "json") throw new Error(`An example of docs/sdk.md has no call or no result:\n${text}`);

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { toInput } from "../../../lib/session/json.ts";
 import type { Launch } from "../../../lib/session/launch.ts";
-import { type DescriptionCache, languages, loadSdkFile, type SdkFile, type SdkPorts } from "../../../lib/tools/sdk/files.ts";
+import { languages, loadSdkFile, type SdkFile, type SdkPorts } from "../../../lib/tools/sdk/files.ts";
+import { createDescriptionCache, type DescriptionCache } from "../../../lib/tools/sdk/description-cache.ts";
 import { python } from "../../../lib/tools/sdk/python-tool.ts";
 import { readToolFiles, type ToolFile } from "../../../lib/tools/tool-files.ts";
 import { placeOf, runLaunch } from "./run-launch.ts";
@@ -17,9 +18,10 @@ describe("loadSdkFile()", () => {
   test("runs nothing of a file that is not trusted, and can name none of its tools", async () => {
     const launches: Launch[] = [];
     const file = await write("untrusted.py", GREET);
-    expect(await load(file, { trusted: false, launches })).toEqual({
+    expect(await load(file, { untrusted: "nobody said so", launches })).toEqual({
       kind: "untrusted",
       origin: { system: "sdk", scope: "workspace", path: file.path },
+      reason: "nobody said so",
     });
     expect(launches).toEqual([]);
   });
@@ -41,7 +43,7 @@ describe("loadSdkFile()", () => {
     const input = toInput({ name: "ada" });
     const plan = greet.plan(input, { ...placeOf(), state: { reads: {}, tasks: {}, scratch: {} } });
     if (plan.kind !== "launch") throw new Error(`planned as ${plan.kind}`);
-    expect(plan.program).toBe(file.path);
+    expect([plan.program, plan.program_digest]).toEqual([file.path, file.digest]);
     expect(plan.launch.timeout_ms).toBe(4321);
     expect(greet.read(await runLaunch(plan.launch), input).result.data).toBe("hello ada");
   });
@@ -69,6 +71,37 @@ describe("loadSdkFile()", () => {
     expect(launches.length).toBe(3);
   });
 
+  test("keeps what a file said on the disk, for its path and its bytes", async () => {
+    const cache = createDescriptionCache(join(folder, "kept"));
+    const launches: Launch[] = [];
+    const file = await write("disk.py", GREET);
+    const first = toolsOf(await load(file, { cache, launches }));
+    const again = toolsOf(await load(file, { cache: createDescriptionCache(join(folder, "kept")), launches }));
+    expect(again.map(({ name, input_schema }) => ({ name, input_schema }))).toEqual(
+      first.map(({ name, input_schema }) => ({ name, input_schema })),
+    );
+    expect(launches.length).toBe(1);
+    await load(await write("elsewhere.py", GREET), { cache, launches });
+    await load(await write("disk.py", `${GREET}# changed\n`), { cache, launches });
+    expect(launches.length).toBe(3);
+    expect(readdirSync(join(folder, "kept")).length).toBe(2);
+  });
+
+  test("needs no disk that can be written", async () => {
+    const launches: Launch[] = [];
+    const cache = createDescriptionCache(join((await write("no-folder.py", GREET)).path, "kept"));
+    const file = await write("again.py", GREET);
+    for (let round = 0; round < 2; round++) expect(toolsOf(await load(file, { cache, launches })).length).toBe(1);
+    expect(launches.length).toBe(2);
+  });
+
+  test("refuses a name that belongs to a built-in", async () => {
+    expect(await load(await write("reads.py", GREET.replaceAll("greet", "read_file")))).toMatchObject({
+      kind: "broken",
+      diagnostics: [{ severity: "error", code: "reserved_name", message: 'The name "read_file" is reserved: it is a built-in tool' }],
+    });
+  });
+
   test("says of a schema that is no schema which tool has it", async () => {
     const source =
       'from stella_sdk import Tool\nclass Odd(Tool):\n    name = "odd"\n    description = "d"\n    parameters = {"type": "nothing"}\n    def execute(self):\n        pass\n';
@@ -79,7 +112,7 @@ describe("loadSdkFile()", () => {
   });
 
   test("passes on why a file could not be read", async () => {
-    const diagnostic = { severity: "error", code: "unreadable", message: "no" } as const;
+    const diagnostic = { severity: "error", code: "unreadable", message: "no", remedy: "Make it readable." } as const;
     expect(await load({ kind: "unreadable", path: "/x.py", diagnostic })).toEqual({
       kind: "broken",
       origin: { system: "sdk", scope: "workspace", path: "/x.py" },
@@ -107,7 +140,7 @@ async function write(name: string, text: string): Promise<ToolFile> {
   return file;
 }
 
-function load(file: ToolFile, options: { trusted?: boolean; cache?: DescriptionCache; launches?: Launch[] } = {}): Promise<SdkFile> {
+function load(file: ToolFile, options: { untrusted?: string; cache?: DescriptionCache; launches?: Launch[] } = {}): Promise<SdkFile> {
   const ports: SdkPorts = {
     place: placeOf(),
     cache: options.cache ?? memoryCache(),
@@ -116,7 +149,7 @@ function load(file: ToolFile, options: { trusted?: boolean; cache?: DescriptionC
       return runLaunch(launch);
     },
   };
-  return loadSdkFile(file, "workspace", python, options.trusted ?? true, ports);
+  return loadSdkFile(file, "workspace", python, options.untrusted ?? null, ports);
 }
 
 function toolsOf(file: SdkFile) {
@@ -126,5 +159,8 @@ function toolsOf(file: SdkFile) {
 
 function memoryCache(initial?: unknown): DescriptionCache {
   const kept = new Map<string, unknown>();
-  return { read: async (key) => kept.get(key) ?? initial, write: async (key, tools) => void kept.set(key, tools) };
+  return {
+    read: async ({ path, digest }) => kept.get(path + digest) ?? initial,
+    write: async ({ path, digest }, tools) => void kept.set(path + digest, tools),
+  };
 }

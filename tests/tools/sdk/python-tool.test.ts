@@ -1,14 +1,23 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import process from "node:process";
 import { existsSync, readdirSync } from "node:fs";
+import { toInput } from "../../../lib/session/json.ts";
 import { NOTHING_CAPTURED, type Run } from "../../../lib/session/launch.ts";
 import type { Description } from "../../../lib/tools/sdk/description.ts";
 import { python } from "../../../lib/tools/sdk/python-tool.ts";
 import { callPython, fixtures, placeOf, runLaunch } from "./run-launch.ts";
 
+const DESCRIPTION = {
+  description: "",
+  parameters: {},
+  read_only: false,
+  speculation_safe: false,
+  approval: "never",
+  timeout_ms: 30_000,
+} as const;
 const MANNERS = "python/manners.py";
 
 let scratch = "";
@@ -217,6 +226,21 @@ describe("the process of a Python tool", () => {
     expect(existsSync(join(fixtures, "python/__pycache__"))).toBe(false);
   });
 
+  test("is not in the hands of what lies in the folder it starts in", async () => {
+    const folder = mkdtempSync(join(scratch, "hostile-"));
+    for (const name of ["json", "enum", "inspect", "stella_sdk", "runner", "asyncio"]) {
+      writeFileSync(join(folder, `${name}.py`), 'open("canary", "w")\nraise SystemExit("taken over")\n');
+    }
+    const launch = python.call(
+      join(fixtures, "seed/create_ticket.py"),
+      { ...DESCRIPTION, name: "create_ticket" },
+      toInput({ title: "a", description: "b" }),
+      { ...placeOf(), workspace: folder },
+    );
+    expect(python.read("create_ticket", await runLaunch(launch)).result.is_error).toBe(false);
+    expect(existsSync(join(folder, "canary"))).toBe(false);
+  });
+
   test("sends what a tool tells while it runs, from sync and async tools", async () => {
     const { result, messages } = await callPython(MANNERS, "tells", {});
     expect(result.data).toBe('Cannot send a message that JSON cannot hold: ["message"]["data"] is of type set');
@@ -235,18 +259,6 @@ describe("the process of a Python tool", () => {
     expect(awaited.result.data).toBe("sent");
     expect(awaited.messages.length).toBe(4);
     expect(awaited.run.stderr.text).toBe("");
-  });
-});
-
-describe("listen()", () => {
-  test("finds messages however the output is split", () => {
-    const line = JSON.stringify({ type: "message", message: { type: "custom", data: "ä", timestamp: "t" } });
-    const output = `noise from a wrapper\n${line}\n{"type":"message"}\n[… live output ends here …]\n${line}\n`;
-    for (const size of [1, 7, 1000]) {
-      const listen = python.listen();
-      const chunks = Array.from({ length: Math.ceil(output.length / size) }, (_, index) => output.slice(index * size, (index + 1) * size));
-      expect(chunks.flatMap((chunk) => listen(chunk)).length).toBe(2);
-    }
   });
 });
 

@@ -4,13 +4,15 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import process from "node:process";
 import { cutBytes } from "../../../lib/session/excerpt.ts";
+import * as v from "valibot";
+import { readMessageLine } from "../../../lib/supervisor/messages.ts";
 import { toInput } from "../../../lib/session/json.ts";
 import type { JsonObject } from "../../../lib/session/json.ts";
 import type { Captured, Launch, Run } from "../../../lib/session/launch.ts";
 import type { Place } from "../../../lib/tools/sdk/language.ts";
 import { python } from "../../../lib/tools/sdk/python-tool.ts";
 import type { ReadResult } from "../../../lib/tools/tool.ts";
-import type { WireMessage } from "../../../lib/tools/sdk/wire.ts";
+import { WireMessage } from "../../../lib/tools/sdk/wire.ts";
 
 export const fixtures = join(import.meta.dirname, "../../fixtures/sdk");
 
@@ -74,5 +76,6 @@ export async function callPython(
   } as const;
   const given = typeof input === "string" ? { value: {}, text: input } : toInput(input);
   const run = await runLaunch(python.call(join(fixtures, file), description, given, placeOf(env)));
-  return { ...python.read(name, run), run, messages: python.listen()(run.stdout.text) };
+  const said = run.stdout.text.split("\n").map(readMessageLine).filter((message) => v.is(WireMessage, message));
+  return { ...python.read(name, run), run, messages: said };
 }

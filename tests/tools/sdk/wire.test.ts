@@ -99,14 +99,14 @@ describe("what a running tool sends", () => {
   const sent = { type: "agent_status", data: { status: "thinking", message: "hm" }, timestamp: at };
 
   test("is a live status, and comes out again as it was sent", () => {
-    const live = toLiveEvent(SESSION, CALL, sent);
+    const live = toLiveEvent(SESSION, sent, CALL);
     expect(live).toEqual({ type: "status", session: SESSION, status: "thinking", text: "hm", call: CALL, sent });
     expect(projectLive(live, at)).toEqual([sent]);
   });
 
   test("may be of any type", () => {
     const custom = { type: "custom", data: [1], timestamp: at };
-    expect(toLiveEvent(SESSION, CALL, custom)).toEqual({ type: "status", session: SESSION, status: "custom", call: CALL, sent: custom });
+    expect(toLiveEvent(SESSION, custom, CALL)).toEqual({ type: "status", session: SESSION, status: "custom", call: CALL, sent: custom });
   });
 
   test("is told apart from what the runtime says of itself", () => {

@@ -2,6 +2,9 @@ import os, sys
 if sys.version_info < (3, 9):
     sys.stdout.write('{"type":"failed","code":"python_old","message":"python3 is version %s here, and a .py tool needs 3.9 or newer"}\n' % sys.version.split()[0])
     sys.exit()
+# The folder it starts in comes first for python3 -c: whatever lies there would be imported in place of the standard library.
+if sys.path[:1] == [""]:
+    sys.path.pop(0)
 for name in "stella_sdk", "runner":
     module = sys.modules[name] = type(sys)(name)
     exec(compile(os.environ.pop("ORRERY_" + name.upper()), "<orrery %s>" % name, "exec"), module.__dict__)

@@ -155,8 +155,6 @@ class Answer:
 
 def make_importable(folder):
     """After the standard library: a tool file named like one of its modules must not take that one's place."""
-    if sys.path[:1] == [""]:
-        sys.path.pop(0)
     packages = ("site-packages", "dist-packages")
     position = next((index for index, each in enumerate(sys.path) if os.path.basename(each) in packages), len(sys.path))
     sys.path.insert(position, folder)

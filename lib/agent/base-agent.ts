@@ -1,0 +1,266 @@
+/**
+ * An agent as a class, as the Stella SDK has it: tools, a system prompt, and `generateResponse`. It is a session on the
+ * same runtime as any other, so what it does is recorded, can be watched and taken up again.
+ *
+ * Without a `generateResponse` of its own the model answers, and calls the agent's tools. One that is overridden takes the
+ * model's place in its turns: what it calls by `executeTool` is recorded, gated and supervised as if a model had asked.
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { Model } from "../model/model.ts";
+import { isToolClass, type Tool } from "../tools/sdk/define.ts";
+import { describeEmbedded } from "../tools/sdk/embedded.ts";
+import { speaker } from "../tools/sdk/speaker.ts";
+import { toLiveEvent, type WireMessage } from "../tools/sdk/wire.ts";
+import { parseArguments } from "../session/arguments.ts";
+import { type Agent, openDriven } from "./agent.ts";
+import { type ChatMessage, toChatMessages } from "./chat-messages.ts";
+import { CodeModel } from "./code-model.ts";
+import type { CodeTurn, ToolResult } from "./code-turn.ts";
+import type { AgentOptions } from "./options.ts";
+import type { Session } from "./session.ts";
+import type { TurnResult } from "./turn.ts";
+
+export interface BaseAgentOptions extends Omit<AgentOptions, "tools" | "system"> {
+  /** A session to go on with; without it a new one. */
+  readonly session?: string;
+}
+
+/** In the shape of chat completions' `tools`. */
+export interface ToolDefinition {
+  readonly type: "function";
+  readonly function: { readonly name: string; readonly description: string; readonly parameters: Readonly<Record<string, unknown>> };
+}
+
+export interface TodoItem {
+  readonly id: string;
+  readonly description: string;
+  readonly status?: "pending" | "in_progress" | "completed";
+  readonly required?: boolean;
+}
+
+/** Thrown where a turn ended without an answer; `result` says how. */
+export class NoResponse extends Error {
+  override readonly name = "NoResponse";
+  readonly result: TurnResult;
+
+  constructor(result: TurnResult, options?: ErrorOptions) {
+    const why = result.error?.message ?? result.detail;
+    super(`The turn was ${result.reason}${why === undefined ? "" : `: ${why}`}`, options);
+    this.result = result;
+  }
+}
+
+/** What a turn was begun for in this program, and what its code threw. */
+interface Attempt {
+  thrown?: unknown;
+}
+
+const attempts = new AsyncLocalStorage<Attempt>();
+const turns = new AsyncLocalStorage<{ readonly agent: BaseAgent; readonly turn: CodeTurn }>();
+
+export class BaseAgent {
+  /** Its tools, beside those that are registered. */
+  readonly tools: readonly (Tool | (new () => Tool))[] = [];
+  readonly systemPrompt: string = "";
+  readonly #options: BaseAgentOptions;
+  readonly #registered: Tool[] = [];
+  /** Of the classes among `tools`. */
+  readonly #instances = new Map<unknown, Tool>();
+  readonly #code: ((input: string) => Promise<string>) | null;
+  #runtime: Agent | null = null;
+  #session: Promise<Session> | null = null;
+  #opened: Session | null = null;
+
+  constructor(options: BaseAgentOptions = {}) {
+    this.#options = options;
+    const own = this.generateResponse;
+    this.#code = own === BaseAgent.prototype.generateResponse ? null : (input) => own.call(this, input);
+    if (this.#code !== null) this.generateResponse = (input) => this.#respond(input);
+  }
+
+  /** @throws {TypeError} if it cannot be offered, or the agent is at work already. */
+  registerTool(tool: Tool | (new () => Tool)): void {
+    const made = isToolClass(tool) ? new tool() : tool as Tool;
+    if (this.#runtime !== null) throw new TypeError(`Cannot register the tool "${made.name}" as the agent is at work: register it before`);
+    describeEmbedded(made);
+    this.#registered.push(made);
+  }
+
+  /** The agent's own tools. */
+  getToolDefinitions(): readonly ToolDefinition[] {
+    return this.#tools().map(describeEmbedded).map(({ name, description, parameters }) => ({
+      type: "function",
+      function: { name, description, parameters },
+    }));
+  }
+
+  /**
+   * What the tool returns. What went wrong is `{ error: message }`, so that a loop can hand it to its model. In
+   * `generateResponse` the call is one of the session's; elsewhere it is gated and supervised, and leaves no trace.
+   * @throws {DOMException} `AbortError`: the turn was stopped meanwhile.
+   */
+  async executeTool(name: string, args: string | object): Promise<unknown> {
+    const text = typeof args === "string" ? args : JSON.stringify(args);
+    const current = this.#turn();
+    const result = current === null ? await this.#callAlone(name, text) : await current.call(name, text);
+    if (result.is_error) return { error: result.text };
+    return this.#tools().some((tool) => tool.name === name) ? parsed(result.text) : result.text;
+  }
+
+  /** The answer to what a user says. @throws {NoResponse} @throws {SessionRefusal} while another turn of the session is open. */
+  async generateResponse(input: string): Promise<string> {
+    const turn = this.#turn();
+    return turn === null ? await this.#respond(input) : await turn.consult(input);
+  }
+
+  /** Finishes a turn that was left open, by a crash for example; null if none was. @throws {NoResponse} */
+  async resume(): Promise<string | null> {
+    const session = await this.session();
+    const attempt: Attempt = {};
+    const result = await attempts.run(attempt, () => session.resume({}));
+    return result === null ? null : toText(result, attempt);
+  }
+
+  /** What was said before, in the shape of chat completions and without the system prompt. */
+  get history(): readonly ChatMessage[] {
+    const turn = this.#turn();
+    return toChatMessages(turn === null ? this.#opened?.messages() ?? [] : turn.before);
+  }
+
+  async sendStatus(status: string, message?: string): Promise<void> {
+    await this.send({ type: "agent_status", data: { status, ...(message === undefined ? {} : { message }) } });
+  }
+
+  /**
+   * Tells those who watch of a call. One that `executeTool` makes right after it is in the session's log, and is told from
+   * there: the two are told once.
+   */
+  async sendToolCall(name: string, args: string | object, callId?: string): Promise<void> {
+    const text = typeof args === "string" ? args : JSON.stringify(args);
+    const say = () => this.#say("tool_call", { tool_name: name, arguments: toObject(text), call_id: callId ?? crypto.randomUUID() });
+    const turn = this.#turn();
+    if (turn === null) say();
+    else turn.announce(name, text, callId, say);
+  }
+
+  async sendToolResult(callId: string, result: unknown, error?: string): Promise<void> {
+    if (this.#turn()?.answers() === true) return;
+    await this.send({ type: "tool_result", data: { call_id: callId, result, ...(error === undefined ? {} : { error }) } });
+  }
+
+  /** `progress` goes from 0 to 100. */
+  async sendProgress(taskId: string, progress: number, message?: string): Promise<void> {
+    await this.send({ type: "progress_update", data: { task_id: taskId, progress, ...(message === undefined ? {} : { message }) } });
+  }
+
+  /** Always the whole list. */
+  async updateTodo(items: readonly TodoItem[]): Promise<void> {
+    const whole = items.map(({ id, description, status = "pending", required = true }) => ({ id, description, status, required }));
+    await this.send({ type: "todo_list", data: { items: whole, timestamp: new Date().toISOString() } });
+  }
+
+  /** A message of any type, for those who watch the session and the call that this runs for. */
+  async send({ type, data }: { readonly type: string; readonly data: unknown }): Promise<void> {
+    this.#say(type, data);
+  }
+
+  /** Its session, opened when it is first needed. */
+  session(): Promise<Session> {
+    return this.#session ??= this.#openSession();
+  }
+
+  /** The runtime that its sessions run on: its own, and those that are begun over HTTP. */
+  get runtime(): Agent {
+    return this.#runtime ??= this.#openRuntime();
+  }
+
+  /** Ends every call, session and process of it. */
+  async close(): Promise<void> {
+    await this.#runtime?.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #respond(input: string): Promise<string> {
+    const session = await this.session();
+    const attempt: Attempt = {};
+    return toText(await attempts.run(attempt, () => session.prompt(input, { source: "agent" })), attempt);
+  }
+
+  async #openSession(): Promise<Session> {
+    const { session } = this.#options;
+    const opened = session === undefined ? await this.runtime.create() : await this.runtime.open(session);
+    return this.#opened = opened;
+  }
+
+  #openRuntime(): Agent {
+    const { session: _session, ...options } = this.#options;
+    const system = this.systemPrompt === "" ? {} : { system: this.systemPrompt };
+    const code = this.#code;
+    const drive = (model: Model) => code === null ? model : new CodeModel(model, (turn, input) => this.#run(code, turn, input));
+    return openDriven({ offer: "own", ...options, ...system, tools: this.#tools() }, drive);
+  }
+
+  /** The agent's code as one turn: what it calls and says finds its way back by the asynchronous context. */
+  async #run(code: (input: string) => Promise<string>, turn: CodeTurn, input: string): Promise<string> {
+    const attempt = attempts.getStore();
+    try {
+      return await turns.run({ agent: this, turn }, () => speaker.run((message) => turn.say(message), () => code(input)));
+    } catch (error) {
+      if (attempt !== undefined) attempt.thrown = error;
+      throw error;
+    }
+  }
+
+  /** The turn whose code runs now; null outside of one. */
+  #turn(): CodeTurn | null {
+    const current = turns.getStore();
+    return current?.agent === this && current.turn.ending === null ? current.turn : null;
+  }
+
+  #tools(): readonly Tool[] {
+    return [...this.tools.map((tool) => isToolClass(tool) ? this.#instanceOf(tool) : tool as Tool), ...this.#registered];
+  }
+
+  #instanceOf(of: new () => Tool): Tool {
+    const known = this.#instances.get(of);
+    if (known !== undefined) return known;
+    const made = new of();
+    this.#instances.set(of, made);
+    return made;
+  }
+
+  async #callAlone(name: string, text: string): Promise<ToolResult> {
+    const { result } = await this.runtime.callTool({ name, arguments: text });
+    return result;
+  }
+
+  #say(type: string, data: unknown): void {
+    const message: WireMessage = { type, data, timestamp: new Date().toISOString() };
+    const say = speaker.getStore();
+    if (say !== undefined) say(message);
+    else this.#opened?.tell(toLiveEvent(this.#opened.id, message));
+  }
+}
+
+function toText(result: TurnResult, { thrown }: Attempt): string {
+  if (result.reason === "completed") return result.text;
+  throw new NoResponse(result, thrown === undefined ? undefined : { cause: thrown });
+}
+
+/** What a tool in code returned; text that was cut is no JSON any more. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // It was longer than a result may be.
+    return text;
+  }
+}
+
+function toObject(text: string): object {
+  const read = parseArguments(text);
+  return read.kind === "input" ? read.input.value : { malformed_arguments: text };
+}

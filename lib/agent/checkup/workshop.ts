@@ -1,0 +1,85 @@
+/** What of a workspace's tools, hooks and early reads counts. */
+import { coversTool, isForTools } from "../../gate/hook.ts";
+import type { Workshop } from "../workshop.ts";
+import type { Finding } from "./finding.ts";
+
+export function checkTools({ toolbox: { listings }, workspace, notices }: Workshop): readonly Finding[] {
+  const named = (status: string) => listings.filter((each) => each.status === status).map(({ name, origin }) => name ?? origin.path ?? "?");
+  const [offered, broken, untrusted] = [named("offered"), named("broken"), named("untrusted")];
+  const warned = notices.filter(({ code, level }) => code.startsWith("tool_") && level === "warning" && code !== "tool_untrusted").length;
+  return [
+    { check: "tools", level: "ok", text: `${offered.length} tools are offered in ${workspace}` },
+    ...(broken.length === 0 ? [] : [
+      {
+        check: "tools",
+        level: "error",
+        text: `Broken: ${list(broken)}`,
+        remedy: "orrery tools --validate says what is wrong, and where",
+      } as const,
+    ]),
+    ...(untrusted.length === 0 ? [] : [
+      {
+        check: "tools",
+        level: "warning",
+        text: `Not active, as this workspace is not trusted: ${list(untrusted)}`,
+        remedy: `Look at them, then orrery trust ${workspace}`,
+      } as const,
+    ]),
+    ...(warned === 0 ? [] : [
+      {
+        check: "tools",
+        level: "note",
+        text: `${count(warned, "warning")} about tool files`,
+        remedy: "orrery tools --validate shows them",
+      } as const,
+    ]),
+  ];
+}
+
+export function checkHooks({ policy: { hooks }, workspace, notices }: Workshop): readonly Finding[] {
+  const unmatched = notices.filter(({ code }) => code === "hook_matches_nothing");
+  return [
+    { check: "hooks", level: "ok", text: hooks.active.length === 0 ? "No hooks are set" : `${count(hooks.active.length, "hook")} active` },
+    ...(hooks.inert.length === 0 ? [] : [
+      {
+        check: "hooks",
+        level: "warning",
+        text: `${count(hooks.inert.length, "hook")} may not run, as this workspace is not trusted: calls they guard are refused`,
+        remedy: `Look at them (orrery config), then orrery trust ${workspace}`,
+      } as const,
+    ]),
+    ...unmatched.map((
+      { text },
+    ) => ({ check: "hooks", level: "warning", text, remedy: "Correct the matcher: * stands for any part of a name" } as const)),
+  ];
+}
+
+export function checkSpeculation({ policy: { configuration: { plain }, hooks }, toolbox: { listings } }: Workshop): Finding {
+  const safe = listings.filter(({ status, speculation_safe }) => status === "offered" && speculation_safe);
+  // What a hook has a say in never runs early, and the guard of a tool that may not run is such a say.
+  const covering = [...hooks.active, ...hooks.inert.map(({ hook }) => hook)].filter(isForTools);
+  const early = safe.filter(({ name, rule_name }) => !covering.some((hook) => coversTool(hook, rule_name ?? name ?? ""))).length;
+  if (plain.speculation?.value === "off") {
+    const remedy = 'Set "speculation": "on", or leave --no-speculation out, if reads may start early';
+    return { check: "speculation", level: "note", text: "Early reads are turned off", remedy };
+  }
+  if (safe.length > 0 && early === 0) {
+    const places = [...new Set(covering.map(({ where }) => where))].slice(0, 3).join(", ");
+    const text = `Early reads never happen: hooks cover every tool that could start early (${places})`;
+    return {
+      check: "speculation",
+      level: "note",
+      text,
+      remedy: "Give those hooks a matcher that leaves reads out, if they need not see them",
+    };
+  }
+  return { check: "speculation", level: "ok", text: `Early reads are on: ${count(early, "tool")} may start while the model still writes` };
+}
+
+function list(names: readonly string[]): string {
+  return names.length <= 8 ? names.join(", ") : `${names.slice(0, 8).join(", ")} and ${names.length - 8} more`;
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}

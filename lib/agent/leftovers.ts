@@ -1,0 +1,102 @@
+/** What a runtime that died left behind in a session: processes, child sessions, and the turn itself. */
+import { JournalHeld, type Lease, type LogRow, type SessionSummary } from "../journal/journal.ts";
+import type { Command } from "../session/command.ts";
+import { decide } from "../session/decide.ts";
+import { isKnown, type SessionEvent } from "../session/event.ts";
+import { fold, initialState, type SessionState } from "../session/state.ts";
+import { now } from "./ids.ts";
+import { readState } from "./log-state.ts";
+import type { SessionGround } from "./sessions.ts";
+import type { StopReason } from "./turn.ts";
+
+/** The owner before us died: what it had running must be gone before the session goes on. */
+export async function endLeftovers(ground: SessionGround, state: SessionState): Promise<void> {
+  const running = runningCalls(state).map(({ call, process }) => ({ call, ...processOf({ process }) }));
+  const early = state.speculation.open.map((open) => ({ call: open.speculation, ...processOf(open) }));
+  if (running.length + early.length > 0) await ground.supervisor.endLeftovers([...running, ...early]);
+}
+
+const PARENT_GONE: StopReason = { reason: "cancelled", detail: "the session that it worked for lost its runtime" };
+
+/** Sessions that worked for a call which nobody runs any more: their open turns are closed, unless a runtime has taken one up. */
+export async function closeChildren(ground: SessionGround, state: SessionState): Promise<void> {
+  const running = runningCalls(state);
+  if (running.length === 0) return;
+  const since = running.map((call) => call.since).reduce((first, each) => each < first ? each : first);
+  for (const { session, status } of await changedSince(ground, since)) {
+    if (status !== "interrupted") continue;
+    const [first] = await ground.journal.read(session, { limit: 1 });
+    const parent = first === undefined ? undefined : parentOf(first);
+    if (parent?.session !== state.session || !running.some(({ call }) => call === parent?.call)) continue;
+    await closeTurn(ground, session, PARENT_GONE);
+  }
+}
+
+/**
+ * Closes the open turn of a session that nobody drives: calls that had started end as `unknown`, the others are not
+ * started. `known`: what was folded of its log. `turn`: the one that was open. Null: a living runtime holds the session.
+ */
+export async function closeTurn(
+  ground: SessionGround,
+  session: string,
+  reason: StopReason,
+  known: SessionState = initialState,
+): Promise<{ readonly turn: number | null } | null> {
+  const lease = await acquireFree(ground, session);
+  if (lease === null) return null;
+  try {
+    const { state } = await readState(ground.journal, session, known);
+    if (state.turn.kind === "idle") return { turn: null };
+    if (lease.predecessor?.place === ground.owner.place) await endLeftovers(ground, state);
+    await closeChildren(ground, state);
+    const resumed = eventsOf(state, { type: "resume", at: now() });
+    const cancelled = eventsOf(fold(resumed, state), { type: "cancel", at: now(), ...reason });
+    await ground.journal.append(lease, state.seq, [...resumed, ...cancelled]);
+    return { turn: state.turn.turn };
+  } finally {
+    await lease.release();
+  }
+}
+
+async function acquireFree({ journal, owner }: SessionGround, session: string): Promise<Lease | null> {
+  try {
+    return await journal.acquire(session, owner);
+  } catch (error) {
+    if (error instanceof JournalHeld) return null;
+    throw error;
+  }
+}
+
+function eventsOf(state: SessionState, command: Command): readonly SessionEvent[] {
+  const decision = decide(state, command);
+  if (decision.kind === "accepted") return decision.events;
+  throw new Error(`Cannot ${command.type} session "${state.session}": ${decision.refusal.message}`);
+}
+
+const PAGE = 50;
+
+/** Sessions with an event at or after this time. */
+async function changedSince({ journal }: SessionGround, since: string): Promise<readonly SessionSummary[]> {
+  const found: SessionSummary[] = [];
+  let before: SessionSummary | undefined;
+  for (;;) {
+    const page = await journal.list({ limit: PAGE, ...(before === undefined ? {} : { before }) });
+    const fresh = page.filter(({ updated_at }) => updated_at >= since);
+    found.push(...fresh);
+    before = page[page.length - 1];
+    if (before === undefined || fresh.length < PAGE) return found;
+  }
+}
+
+function parentOf(row: LogRow) {
+  return row.kind === "event" && isKnown(row.event) && row.event.type === "session_opened" ? row.event.parent : undefined;
+}
+
+function runningCalls({ turn }: SessionState) {
+  const calls = turn.kind === "running" && turn.phase.kind === "calling" ? turn.phase.calls : [];
+  return calls.flatMap(({ call, status }) => status.kind === "running" ? [{ call, ...status }] : []);
+}
+
+function processOf<P>({ process }: { readonly process?: P | undefined }): { readonly process?: P } {
+  return process === undefined ? {} : { process };
+}

@@ -1,0 +1,63 @@
+/**
+ * The tools of one session. Servers may change theirs at any time; a session takes over what has changed between two
+ * steps and never within one, so that a model is answered by the very tools it was shown.
+ */
+import type { DeniedBy, OfferedTool } from "../session/event.ts";
+import type { Tool } from "../tools/tool.ts";
+import type { Toolbox } from "../tools/toolbox.ts";
+import { now } from "./ids.ts";
+import type { Recorder } from "./recorder.ts";
+import type { CallableTools } from "./turn.ts";
+import type { Workshop } from "./workshop.ts";
+
+export class SessionTools implements CallableTools {
+  readonly #recorder: Recorder;
+  readonly #live: Workshop["live"];
+  #toolbox: Toolbox;
+  /** Notices of servers that this session has told, counted from the first. */
+  #told: number;
+
+  constructor({ toolbox, live }: Workshop, recorder: Recorder) {
+    this.#recorder = recorder;
+    this.#live = live;
+    this.#toolbox = toolbox;
+    this.#told = live?.told ?? 0;
+  }
+
+  find(name: string): Tool | undefined {
+    return this.#toolbox.find(name);
+  }
+
+  closest(name: string): readonly string[] {
+    return this.#toolbox.closest(name);
+  }
+
+  whyNot(name: string): { readonly by: DeniedBy; readonly reason: string } | undefined {
+    return this.#toolbox.whyNot(name);
+  }
+
+  /** Takes over what has changed, and records it. Only between steps. */
+  renew(): void {
+    if (this.#live === undefined) return;
+    const { last, notices } = this.#live.noticesAfter(this.#told);
+    this.#told = last;
+    for (const notice of notices) this.#recorder.mustRecord({ type: "note", at: now(), ...notice });
+    const toolbox = this.#live.toolbox();
+    if (toolbox === this.#toolbox) return;
+    this.#toolbox = toolbox;
+    this.record();
+  }
+
+  /** Tells the log which tools there are, if it knows others. */
+  record(): void {
+    const tools = this.#toolbox.recorded();
+    if (sameTools(tools, this.#recorder.state.header?.tools ?? [])) return;
+    this.#recorder.mustRecord({ type: "change_tools", at: now(), tools });
+  }
+}
+
+function sameTools(left: readonly OfferedTool[], right: readonly OfferedTool[]): boolean {
+  const toKey = (tools: readonly OfferedTool[]) =>
+    JSON.stringify(tools.map(({ name, digest, read_only, speculation_safe }) => [name, digest, read_only, speculation_safe]));
+  return toKey(left) === toKey(right);
+}

@@ -1,0 +1,13 @@
+import type { ToolContext } from "./define.ts";
+import type { WireMessage } from "./wire.ts";
+
+/** What `execute` is given beside its input. */
+export function toToolContext(signal: AbortSignal, send: (message: WireMessage) => void): ToolContext {
+  const emit = (type: string, data: Readonly<Record<string, unknown>>) => send({ type, data, timestamp: new Date().toISOString() });
+  return {
+    signal,
+    status: (status, message) => emit("agent_status", { status, ...(message === undefined ? {} : { message }) }),
+    progress: (task, percent, message) =>
+      emit("progress_update", { task_id: task, progress: percent, ...(message === undefined ? {} : { message }) }),
+  };
+}

@@ -1,0 +1,93 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { exportLog, importLog, UnsoundLog } from "../../lib/agent/transfer.ts";
+import { createMemoryJournal } from "../../lib/journal/memory.ts";
+import { newSession, notices, opened, prompted } from "../fixtures/journal/events.ts";
+import { sampleSession } from "../fixtures/journal/sample.ts";
+
+const session = newSession();
+const lines = (events: readonly object[]) => events.map((event) => `${JSON.stringify(event)}\n`).join("");
+
+async function* inChunks(bytes: Uint8Array, sizes: readonly number[]): AsyncGenerator<Uint8Array> {
+  for (let [from, index] = [0, 0]; from < bytes.length; index++) {
+    const size = sizes.length === 0 ? bytes.length : sizes[index % sizes.length] ?? 1;
+    yield bytes.slice(from, from + size);
+    from += size;
+  }
+}
+
+function toBytes(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+/** What is given out after it was taken in. */
+async function roundTrip(text: string, sizes: readonly number[] = []): Promise<string> {
+  const journal = createMemoryJournal();
+  const imported = await importLog(journal, inChunks(toBytes(text), sizes));
+  let out = "";
+  for await (const page of exportLog(journal, imported.session)) out += page;
+  return out;
+}
+
+async function refusal(bytes: Uint8Array | string): Promise<string> {
+  const journal = createMemoryJournal();
+  const problem = await importLog(journal, inChunks(typeof bytes === "string" ? toBytes(bytes) : bytes, [])).then(
+    () => "taken in",
+    (error: unknown) => error instanceof UnsoundLog ? error.message : `not foreseen: ${String(error)}`,
+  );
+  expect(await journal.list()).toEqual([]);
+  return problem;
+}
+
+describe("a log that is taken in", () => {
+  test("goes out again byte for byte, however it comes in pieces", async () => {
+    const text = lines([...sampleSession(session, 120), ...notices(session, 120, 2, "äöü 你 \u2028 \u0000 \ud800 😀")]);
+    const sizes = fc.array(fc.integer({ min: 1, max: 5000 }), { maxLength: 20 });
+    await fc.assert(
+      fc.asyncProperty(sizes, async (each) => expect(await roundTrip(text, each)).toBe(text)),
+      { seed: 7, numRuns: 40 },
+    );
+  });
+
+  test("keeps what this version does not know, and the bytes of what it does", async () => {
+    const head = { v: 1, session, at: "2026-11-01T00:00:00.000Z" };
+    const future = `{"v":7,"session":"${session}","seq":2,"at":"${head.at}","type":"planet_seen","mass":1234567890123456789.50,"a":1.0}\n`;
+    const spaced =
+      `{ "type": "notice", "v": 1, "session": "${session}", "seq": 3, "at": "${head.at}", "level": "info",\t"code": "c", "text": "\\u00e4", "later": {"x": 1e400} }\r\n`;
+    const text = lines([opened(session)]) + future + spaced;
+    expect(await roundTrip(text)).toBe(text);
+  });
+
+  test("is refused with the line and the reason if it is not sound, and then nothing of it is there", async () => {
+    const [first, second] = [opened(session), prompted(session, 2, "hello")];
+    const other = newSession();
+    const cases: readonly (readonly [Uint8Array | string, string])[] = [
+      ["", "nothing to read"],
+      ["\n", "line 1"],
+      [lines([second]), 'line 1: it is of type "prompted"'],
+      [`${lines([first])}\n${lines([second])}`, "line 2"],
+      [`${lines([first])}not json\n`, "line 2"],
+      [`${lines([first])}{"v":1}\n`, "line 2: Cannot read event as its envelope is wrong"],
+      [lines([first, { ...second, turn: 0 }]), "line 2: Cannot read event 2 (prompted) as its body is wrong: turn"],
+      [lines([first, { ...second, v: 2 }]), "line 2: Cannot read event 2 (prompted) as its version 2 is newer"],
+      [lines([first, { ...second, seq: 3 }]), "line 2: its event is numbered 3, and 2 must follow"],
+      [lines([first, second, second]), "line 3: its event is numbered 2, and 3 must follow"],
+      [lines([first, { ...second, session: other }]), `line 2: its event is of session "${other}"`],
+      [lines([first, { ...first, seq: 2 }]), "line 2: the session is opened a second time"],
+      [lines([first, second]).slice(0, -1), "line 2: it does not end with a line break"],
+      [lines([first, second]).slice(0, -9), "line 2: it does not end with a line break"],
+      [new Uint8Array([...toBytes(lines([first])), 0x7b, 0xff, 0x7d, 10]), "line 2: it is not valid UTF-8"],
+      [`\ufeff${lines([first])}`, "line 1"],
+      [lines([...sampleSession(session, 500), { v: 1 }]), "line 501"],
+    ];
+    for (const [text, reason] of cases) expect(await refusal(text)).toContain(reason);
+  });
+
+  test("does not replace a session that is there", async () => {
+    const journal = createMemoryJournal();
+    await importLog(journal, inChunks(toBytes(lines([opened(session, { title: "first" })])), []));
+    const again = importLog(journal, inChunks(toBytes(lines([opened(session, { title: "second" })])), []));
+    expect(await again.catch((error: Error) => error.name)).toBe("JournalOccupied");
+    expect(await journal.list()).toMatchObject([{ title: "first" }]);
+  });
+});
