@@ -1,9 +1,12 @@
 /** Opens the runtime for one command and closes it whatever happens. */
-import { type Agent, type AgentOptions, openAgent } from "../mod.ts";
+import { concealVariables } from "../lib/platform/conceal.ts";
+import { type AgentOptions, openAgent, type Runtime, runtimeSecrets } from "../mod.ts";
 import type { CommonFlags } from "./flags.ts";
 import { oneLine, type Shell } from "./terminal.ts";
 
-export async function withAgent<T>(shell: Shell, options: AgentOptions, use: (agent: Agent) => Promise<T>): Promise<T> {
+export async function withAgent<T>(shell: Shell, options: AgentOptions, use: (agent: Runtime) => Promise<T>): Promise<T> {
+  // What is started here must not find in /proc what it is not given; the shell has a copy.
+  concealVariables(runtimeSecrets());
   const agent = openAgent({
     env: shell.env,
     onNotice: ({ level, text }) => shell.err.write(`orrery: ${level}: ${oneLine(text, 400)}\n`),

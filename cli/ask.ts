@@ -29,9 +29,18 @@ export const RUN_IT = "Run it? [y/N] ";
 /** What is asked about, whole, since what is agreed to is what runs: the text for the shell where there is one, else the input. */
 export function describeCall({ name, input, reason, script }: Question, { bold, yellow }: Shell["err"]["colors"]): string {
   const head = `${yellow(printable(reason))}\n  ${bold(printable(name))}`;
-  if (script === undefined) return `${head} ${printable(input.text)}\n`;
-  const lines = printable(script.text).trimEnd().split("\n").map((line) => `    ${line}`.trimEnd());
-  return `${head}, by ${printable(script.shell)} in ${printable(script.cwd)}:\n${lines.join("\n")}\n`;
+  if (script === undefined) return `${head} ${exposed(input.text)}\n`;
+  const lines = exposed(script.text).trimEnd().split("\n").map((line) => `    ${line}`.trimEnd());
+  return `${head}, by ${printable(script.shell)} in ${exposed(script.cwd)}:\n${lines.join("\n")}\n`;
+}
+
+/** What a terminal shows as nothing, or as a space or a line break that it is not. */
+const HIDDEN =
+  /\r(?=\n)|[\p{Cf}\p{Zl}\p{Zp}\p{Co}\u00a0\u034f\u115f\u1160\u1680\u17b4\u17b5\u2000-\u200a\u202f\u205f\u3000\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/gu;
+
+/** Harmless for a terminal, and with everything in it to be seen: nobody agrees to what is not shown. */
+function exposed(text: string): string {
+  return printable(text.replaceAll(HIDDEN, (hidden) => `<U+${(hidden.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}>`));
 }
 
 export function toAnswer(agreed: boolean, { aborted }: AbortSignal): Answer {

@@ -1,13 +1,13 @@
 /** What stands between the command line's library and a command of ours. */
 import type { CommandContext } from "@stricli/core";
 import type { Ending } from "./ending.ts";
-import { explain } from "./errors.ts";
 import type { Shell } from "./terminal.ts";
 
 /** What a command is called with as `this`. */
 export interface CommandScope extends CommandContext {
   readonly shell: Shell;
   finish(ending: Ending): void;
+  fail(error: unknown): Promise<void>;
 }
 
 /** A command's body as stricli wants it: every way out of it is an ending. */
@@ -20,7 +20,7 @@ export function body<Flags, Args extends readonly unknown[]>(
       try {
         this.finish(await run(this.shell, flags, ...args));
       } catch (error) {
-        this.finish(await explain(this.shell, error));
+        await this.fail(error);
       }
     };
   };

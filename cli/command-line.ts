@@ -3,6 +3,8 @@ import { buildApplication, ExitCode, run, text_en } from "@stricli/core";
 import type { CommandScope } from "./command-body.ts";
 import { commandTree } from "./command-tree.ts";
 import type { Ending } from "./ending.ts";
+import { explain } from "./errors.ts";
+import { writeFailure } from "./failure.ts";
 import { flush, openShell, type Out, type Shell } from "./terminal.ts";
 
 const application = buildApplication(commandTree, {
@@ -30,19 +32,43 @@ export async function commandLine(args: readonly string[]): Promise<Ending> {
 
 async function runCommand(shell: Shell, args: readonly string[]): Promise<Ending> {
   let ending: Ending | null = null;
-  const streams = { stdout: toStream(shell.out), stderr: toStream(shell.err) };
-  const process: { stdout: typeof streams.stdout; stderr: typeof streams.stderr; exitCode?: number | string | null } = streams;
-  const scope: CommandScope = { process, shell, finish: (how) => void (ending = how) };
+  let said = "";
+  const stderr = toStream(shell.err, (text) => said += text);
+  const process: StricliProcess = { stdout: toStream(shell.out), stderr };
+  const scope: CommandScope = {
+    process,
+    shell,
+    finish: (how) => void (ending = how),
+    async fail(error) {
+      const failure = await explain(shell, error);
+      await writeFailure(shell, args, failure, true);
+      ending = failure.ending;
+    },
+  };
   await run(application, args, scope);
-  return ending ?? endingOfExitCode(process.exitCode);
+  if (ending !== null) return ending;
+  const unread = endingOfExitCode(process.exitCode);
+  if (unread !== "completed") await writeFailure(shell, args, { ending: unread, message: said.replace(/^orrery: /, "").trim() }, false);
+  return unread;
+}
+
+interface StricliProcess {
+  readonly stdout: ReturnType<typeof toStream>;
+  readonly stderr: ReturnType<typeof toStream>;
+  exitCode?: number | string | null;
 }
 
 function ours(message: string): string {
   return `orrery: Cannot read the command line: ${message}`;
 }
 
-function toStream(out: Out) {
-  return { write: (text: string) => out.write(text), getColorDepth: () => out.colors.enabled ? 4 : 1 };
+/** `overhear` is told what the library itself says there; commands write by their shell. */
+function toStream(out: Out, overhear: (text: string) => void = () => {}) {
+  const write = (text: string) => {
+    overhear(text);
+    out.write(text);
+  };
+  return { write, getColorDepth: () => out.colors.enabled ? 4 : 1 };
 }
 
 /** Stricli's own exit code, for what never reached a command: help, or a line it could not read. */

@@ -1,19 +1,27 @@
 /** Every command with its options and its help. The bodies are in `commands/` and are loaded when they run. */
-import { buildCommand, buildRouteMap } from "@stricli/core";
+import { buildChoiceParser, buildCommand, buildRouteMap } from "@stricli/core";
 import { body, type CommandScope } from "./command-body.ts";
 import {
+  type CancelFlags,
   type ChatFlags,
   commonFlags,
+  COMPLETIONS_SHELLS,
+  type CompletionsShell,
   type ConfigFlags,
+  type DoctorFlags,
   type EventsFlags,
   type ForkFlags,
   type JsonFlag,
   jsonFlag,
   type ListFlags,
+  type ManFlags,
   natural,
   type NoFlags,
   positive,
   type RunFlags,
+  secondsOrNone,
+  type ServeFlags,
+  serveFlags,
   sessionFlag,
   text,
   type TrustFlags,
@@ -140,6 +148,81 @@ EXAMPLES
   },
 });
 
+const cancel = buildCommand<CancelFlags, [id: string], CommandScope>({
+  loader: body(async () => (await import("./commands/sessions-cancel.ts")).cancelSession),
+  parameters: {
+    flags: {
+      grace: { kind: "parsed", parse: secondsOrNone, default: "0", placeholder: "s", brief: "Seconds that calls which run have to finish" },
+      ...jsonFlag,
+    },
+    positional: { kind: "tuple", parameters: [{ parse: text, placeholder: "id", brief: "The session" }] },
+  },
+  docs: {
+    brief: "End the open turn of a session, whoever drives it",
+    fullDescription:
+      `Ends the turn that is open: in the orrery that drives it, or here if that one is gone. Nothing new begins, calls that run are
+ended, and every call gets its result, so that the next prompt can go on. With no open turn this does nothing and exits 0.
+
+EXAMPLES
+  orrery sessions cancel ses_…
+  orrery sessions cancel ses_… --grace 10`,
+  },
+});
+
+const exportLog = buildCommand<NoFlags, [id: string], CommandScope>({
+  loader: body(async () => (await import("./commands/sessions-export.ts")).exportSession),
+  parameters: { positional: { kind: "tuple", parameters: [{ parse: text, placeholder: "id", brief: "The session" }] } },
+  docs: {
+    brief: "Print a session as JSON lines that import takes",
+    fullDescription:
+      `Prints the log of a session, one event a line, byte for byte as it is stored. Sessions that worked for it (delegate) have
+logs of their own.
+
+EXAMPLES
+  orrery sessions export ses_… > session.jsonl
+  orrery sessions export ses_… | ssh build orrery sessions import -`,
+  },
+});
+
+const importLog = buildCommand<JsonFlag, [file: string], CommandScope>({
+  loader: body(async () => (await import("./commands/sessions-import.ts")).importSession),
+  parameters: {
+    flags: jsonFlag,
+    positional: { kind: "tuple", parameters: [{ parse: text, placeholder: "file", brief: "What export printed; - reads standard input" }] },
+  },
+  docs: {
+    brief: "Take in a session that export printed",
+    fullDescription:
+      `Takes in one session under its own id and prints that. A file that is not sound is refused with the line and the reason, and
+nothing of it is taken in; so is a session that is there already.
+
+EXAMPLES
+  orrery sessions import session.jsonl
+  orrery run --session "$(orrery sessions import session.jsonl)" "Go on"`,
+  },
+});
+
+const serve = buildCommand<ServeFlags, [], CommandScope>({
+  loader: body(async () => (await import("./commands/serve.ts")).serve),
+  parameters: { flags: serveFlags, aliases: { w: "workspace", m: "model" } },
+  docs: {
+    brief: "Serve sessions over HTTP",
+    fullDescription:
+      `Listens on a loopback port and serves sessions to whoever has the token, which is in a file that only its owner can read. Prints
+where it listens, the token's file and a link that signs one browser in; what happens is logged to standard error.
+The options for the model and the mode hold for sessions that do not choose their own.
+
+EXAMPLES
+  orrery serve
+  orrery serve --workspace ~/code/site --workspace ~/code/api --model local/qwen3 --base-url http://127.0.0.1:8080/v1
+  orrery serve --port 0 --json | jq -r .url
+  orrery serve --host 0.0.0.0 --token-file /run/secrets/orrery --allowed-host https://orrery.example
+
+SIGNALS
+  SIGTERM or SIGINT: takes no new work, lets running turns finish (--drain), then stops them; once more stops them at once`,
+  },
+});
+
 const trust = buildCommand<TrustFlags, [folder?: string], CommandScope>({
   loader: body(async () => (await import("./commands/trust.ts")).trust),
   parameters: {
@@ -181,6 +264,74 @@ EXAMPLES
   },
 });
 
+const doctor = buildCommand<DoctorFlags, [], CommandScope>({
+  loader: body(async () => (await import("./commands/doctor.ts")).doctor),
+  parameters: {
+    flags: {
+      ...commonFlags,
+      server: { kind: "parsed", parse: text, optional: true, placeholder: "url", brief: "Only ask a running server whether it takes work" },
+      ...jsonFlag,
+    },
+    aliases: { w: "workspace" },
+  },
+  docs: {
+    brief: "Check that everything works here, with a remedy for what does not",
+    fullDescription:
+      `Looks at the settings, the model's endpoint, the journal, the tools, the hooks, early reads, the worker and its processes, the C
+library and the processor, and what contains this machine. It asks the endpoint for its models, which costs nothing, and starts
+one harmless built-in; nothing of the workspace is started. Exits 1 if something does not work.
+
+EXAMPLES
+  orrery doctor
+  orrery doctor --model local/qwen3 --base-url http://127.0.0.1:8080/v1
+  orrery doctor --json | jq -r '.findings[] | select(.level == "error") | .remedy'
+  orrery doctor --server http://127.0.0.1:4760`,
+  },
+});
+
+const completions = buildCommand<NoFlags, [shell: CompletionsShell], CommandScope>({
+  loader: body(async () => (await import("./commands/completions.ts")).completions),
+  parameters: {
+    positional: {
+      kind: "tuple",
+      parameters: [{ parse: buildChoiceParser(COMPLETIONS_SHELLS), placeholder: "shell", brief: "bash, zsh or fish" }],
+    },
+  },
+  docs: {
+    brief: "Print completions for a shell",
+    fullDescription: `Prints a script that completes commands, options, sessions and tools.
+
+EXAMPLES
+  orrery completions bash > ~/.local/share/bash-completion/completions/orrery
+  orrery completions zsh > ~/.zfunc/_orrery
+  orrery completions fish > ~/.config/fish/completions/orrery.fish`,
+  },
+});
+
+const man = buildCommand<ManFlags, [page?: string], CommandScope>({
+  loader: body(async () => (await import("./commands/man.ts")).man),
+  parameters: {
+    flags: { output: { kind: "parsed", parse: text, optional: true, placeholder: "dir", brief: "Write every page to this folder" } },
+    positional: {
+      kind: "tuple",
+      parameters: [{
+        parse: text,
+        optional: true,
+        placeholder: "page",
+        brief: "run, tools-call and so on (default: the page of orrery itself)",
+      }],
+    },
+  },
+  docs: {
+    brief: "Print a manual page",
+    fullDescription: `Prints the source of a manual page, for man to show.
+
+EXAMPLES
+  orrery man run | man -l -
+  orrery man --output /usr/local/share/man/man1`,
+  },
+});
+
 const demo = buildCommand<NoFlags, [], CommandScope>({
   loader: body(async () => (await import("./commands/demo.ts")).demo),
   parameters: {},
@@ -199,12 +350,16 @@ export const commandTree = buildRouteMap({
     chat,
     tools,
     sessions: buildRouteMap({
-      routes: { list, show, events, resume, fork },
-      docs: { brief: "Look at sessions in the journal, finish them and fork them" },
+      routes: { list, show, events, resume, fork, cancel, export: exportLog, import: importLog },
+      docs: { brief: "Look at sessions in the journal, finish, cancel, fork and move them" },
     }),
+    serve,
     trust,
     config,
+    doctor,
     demo,
+    completions,
+    man,
     version,
   },
   docs: {

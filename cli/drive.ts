@@ -1,16 +1,17 @@
 /** One turn driven by the command line: opened, shown, stopped by signals, and turned into an ending. */
-import type { Agent, AgentOptions, ModelErrorKind, TurnOptions, TurnResult } from "../mod.ts";
+import type { AgentOptions, ModelErrorKind, Runtime, TurnOptions, TurnResult } from "../mod.ts";
 import { toAgentOptions, withAgent } from "./agent.ts";
 import { createApprover } from "./ask.ts";
 import type { TurnFlags } from "./flags.ts";
 import type { Ending } from "./ending.ts";
+import { endingOfError } from "./errors.ts";
 import { UsageError } from "../mod.ts";
 import { type Interruption, listenForInterruption } from "./interruption.ts";
 import { createPresenter, type Presenter } from "./presenter.ts";
 import type { Shell } from "./terminal.ts";
 
 /** Runs a turn and tells the presenter of it. */
-export type Drive = (agent: Agent, presenter: Presenter, options: TurnOptions) => Promise<TurnResult>;
+export type Drive = (agent: Runtime, presenter: Presenter, options: TurnOptions) => Promise<TurnResult>;
 
 /** @param prepare what is needed before anything is opened, such as a prompt. */
 export async function driveTurn(shell: Shell, flags: TurnFlags, prepare: () => Promise<Drive>): Promise<Ending> {
@@ -24,8 +25,9 @@ export async function driveTurn(shell: Shell, flags: TurnFlags, prepare: () => P
     const left = flags.timeout === undefined ? null : Math.max(0, flags.timeout * 1000 - (performance.now() - began));
     return await driveInterruptibly(shell, flags, presenter, drive, left);
   } catch (error) {
-    presenter.fail(error);
-    if (!(error instanceof WallClockReached)) throw error;
+    const outOfTime = error instanceof WallClockReached;
+    presenter.fail(error, outOfTime ? "timeout" : await endingOfError(error) ?? "failed");
+    if (!outOfTime) throw error;
     shell.err.write(`orrery: ${error.message}\n`);
     return "timeout";
   }
@@ -61,7 +63,9 @@ async function driveInterruptibly(
   const timeout = timeout_ms === null ? {} : { timeout_ms };
   const options = { stop: interruption.stop, now: interruption.now, ...timeout };
   try {
-    const result = await withAgent(shell, toTurnAgentOptions(shell, flags, presenter), (agent) => drive(agent, presenter, options));
+    const late = timeout_ms === null ? [] : [AbortSignal.timeout(timeout_ms)];
+    const agentOptions = { ...toTurnAgentOptions(shell, flags, presenter), stop: AbortSignal.any([interruption.stop, ...late]) };
+    const result = await withAgent(shell, agentOptions, (agent) => drive(agent, presenter, options));
     return endingOf(result, interruption);
   } finally {
     interruption.close();
@@ -74,7 +78,7 @@ function toTurnAgentOptions(shell: Shell, flags: TurnFlags, presenter: Presenter
     ...toAgentOptions(flags),
     ...(flags.maxSteps === undefined ? {} : { maxSteps: flags.maxSteps }),
     ...(approver === null ? {} : { approver }),
-    speculation: flags.speculation,
+    ...(flags.speculation === undefined ? {} : { speculation: flags.speculation }),
   };
 }
 

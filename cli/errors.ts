@@ -2,26 +2,35 @@
 import type { Ending } from "./ending.ts";
 import type { Shell } from "./terminal.ts";
 
+/** A command that did not do what it was asked, for whoever reads its standard output as JSON. */
+export interface Failure {
+  readonly ending: Ending;
+  readonly message: string;
+}
+
 /** Says it on standard error and gives the ending. */
-export async function explain(shell: Shell, error: unknown): Promise<Ending> {
+export async function explain(shell: Shell, error: unknown): Promise<Failure> {
   const ending = await endingOfError(error);
-  if (ending === null) {
-    const stack = error instanceof Error ? error.stack ?? error.message : String(error);
-    shell.err.write(`orrery: Internal error, please report it: ${stack}\n`);
-    return "failed";
+  const message = error instanceof Error ? error.message : String(error);
+  if (ending !== null) {
+    shell.err.write(`orrery: ${message}\n`);
+    return { ending, message };
   }
-  shell.err.write(`orrery: ${error instanceof Error ? error.message : String(error)}\n`);
-  return ending;
+  const stack = error instanceof Error ? error.stack ?? message : message;
+  shell.err.write(`orrery: Internal error, please report it: ${stack}\n`);
+  return { ending: "failed", message: `Internal error: ${message}` };
 }
 
 /** Null for an error that nobody foresaw. Loaded late, so that help and usage errors need no more than themselves. */
-async function endingOfError(error: unknown): Promise<Ending | null> {
+export async function endingOfError(error: unknown): Promise<Ending | null> {
   const orrery = await import("../mod.ts");
-  if (error instanceof orrery.UsageError || error instanceof orrery.SessionRefusal) return "usage";
+  if (error instanceof orrery.UsageError || error instanceof orrery.SessionRefusal || error instanceof orrery.JournalOccupied) {
+    return "usage";
+  }
   if (error instanceof orrery.ConfigError || error instanceof orrery.ModelConfigError) return "configuration";
   if (
     error instanceof orrery.JournalHeld || error instanceof orrery.JournalUnavailable || error instanceof orrery.LeaseLost ||
-    error instanceof orrery.TrustError
+    error instanceof orrery.TrustError || error instanceof orrery.CancelUnanswered || error instanceof orrery.UnsoundLog
   ) {
     return "failed";
   }

@@ -17,7 +17,7 @@ export interface TurnFlags extends CommonFlags {
   readonly events: boolean;
   readonly maxSteps?: number;
   readonly timeout?: number;
-  readonly speculation: boolean;
+  readonly speculation?: boolean;
 }
 
 /** Those of `run`. */
@@ -30,6 +30,17 @@ export interface ChatFlags extends CommonFlags {
   readonly session?: string;
 }
 
+/** Those of `serve`. */
+export interface ServeFlags extends Omit<CommonFlags, "workspace">, Pick<TurnFlags, "maxSteps" | "speculation">, JsonFlag {
+  readonly workspace?: readonly string[];
+  readonly host?: string;
+  readonly port: number;
+  readonly tokenFile?: string;
+  readonly allowedHost?: readonly string[];
+  readonly drain?: number;
+  readonly logFormat?: "text" | "json";
+}
+
 export interface JsonFlag {
   readonly json: boolean;
 }
@@ -38,13 +49,19 @@ export type ToolCallFlags = CommonFlags & JsonFlag & { readonly input?: string }
 export type CreateToolFlags = JsonFlag & { readonly workspace?: string; readonly format: "stella" | "nanocoder" | "ts" | "py" };
 export type TrustFlags = JsonFlag & { readonly forget: boolean };
 export type ConfigFlags = CommonFlags & JsonFlag & { readonly origin: boolean };
+export type DoctorFlags = CommonFlags & JsonFlag & { readonly server?: string };
+export type CompletionsShell = (typeof COMPLETIONS_SHELLS)[number];
+export type ManFlags = { readonly output?: string };
 export type ForkFlags = JsonFlag & { readonly at?: number };
+export type CancelFlags = JsonFlag & { readonly grace: number };
 export type ListFlags = JsonFlag & { readonly limit: number };
 export type NoFlags = Readonly<Record<never, never>>;
 export interface EventsFlags {
   readonly after: number;
   readonly follow: boolean;
 }
+
+export const COMPLETIONS_SHELLS = ["bash", "zsh", "fish"] as const;
 
 export const MODES = ["normal", "auto-accept", "architect", "yolo", "plan", "headless"] as const satisfies readonly Mode[];
 
@@ -61,7 +78,7 @@ export const workspaceFlag: FlagParametersForType<Pick<CommonFlags, "workspace">
 export const commonFlags: FlagParametersForType<CommonFlags> = {
   ...workspaceFlag,
   trustWorkspace: { kind: "boolean", default: false, withNegated: false, brief: "Let the workspace's own tools run, this time" },
-  mode: { kind: "enum", values: MODES, optional: true, brief: "What may run unasked (default auto-accept; chat: normal)" },
+  mode: { kind: "enum", values: MODES, optional: true, brief: "What may run unasked (default auto-accept; chat and serve: normal)" },
   model: {
     kind: "parsed",
     parse: text,
@@ -101,7 +118,54 @@ export const turnFlags: FlagParametersForType<TurnFlags> = {
     placeholder: "s",
     brief: "Seconds before the run is stopped, whatever it does",
   },
-  speculation: { kind: "boolean", default: true, brief: "Start harmless calls while the model still writes" },
+  speculation: { kind: "boolean", optional: true, brief: "Start harmless calls while the model still writes" },
+};
+
+const { workspace: _oneWorkspace, ...modelFlags } = commonFlags;
+
+export const serveFlags: FlagParametersForType<ServeFlags> = {
+  workspace: {
+    kind: "parsed",
+    parse: text,
+    optional: true,
+    variadic: true,
+    placeholder: "dir",
+    brief: "Folder that sessions may work in or below; may be repeated (default: the project around this folder)",
+  },
+  ...modelFlags,
+  maxSteps: turnFlags.maxSteps,
+  speculation: turnFlags.speculation,
+  host: { kind: "parsed", parse: text, optional: true, placeholder: "addr", brief: "Address to listen on (default 127.0.0.1)" },
+  port: { kind: "parsed", parse: portNumber, default: "4760", placeholder: "n", brief: "Port to listen on; 0 takes a free one" },
+  tokenFile: {
+    kind: "parsed",
+    parse: text,
+    optional: true,
+    placeholder: "file",
+    brief: "File with the token; made if it is not there (default: server.token beside the journal)",
+  },
+  allowedHost: {
+    kind: "parsed",
+    parse: text,
+    optional: true,
+    variadic: true,
+    placeholder: "name",
+    brief: "Another name to answer under, as host:port, host or https://host; may be repeated",
+  },
+  drain: {
+    kind: "parsed",
+    parse: seconds,
+    optional: true,
+    placeholder: "s",
+    brief: "Seconds that running turns have to finish when the server is told to stop (default 20)",
+  },
+  logFormat: {
+    kind: "enum",
+    values: ["text", "json"],
+    optional: true,
+    brief: "Form of the log on standard error (default: text on a terminal, else json)",
+  },
+  json: { kind: "boolean", default: false, withNegated: false, brief: "Print one JSON object when it listens" },
 };
 
 export const sessionFlag: FlagParametersForType<Pick<RunFlags, "session">> = {
@@ -124,10 +188,21 @@ export function natural(input: string): number {
   return wholeNumber(input, 0);
 }
 
+export function portNumber(input: string): number {
+  const port = wholeNumber(input, 0);
+  if (port > 65_535) throw new RangeError("must be a port, at most 65535");
+  return port;
+}
+
 function wholeNumber(input: string, least: number): number {
   const value = Number(input);
   if (!/^\d+$/.test(input) || !Number.isSafeInteger(value) || value < least) throw new RangeError(`must be a whole number from ${least}`);
   return value;
+}
+
+/** As `seconds`, or none at all. */
+export function secondsOrNone(input: string): number {
+  return Number(input) === 0 && input !== "" ? 0 : seconds(input);
 }
 
 function seconds(input: string): number {

@@ -1,5 +1,6 @@
 /** Signals, as the two ways in which a turn can be stopped: at a safe point, or at once. */
 import process from "node:process";
+import { ignoresSignal } from "../lib/platform/proc.ts";
 import type { StopReason } from "../mod.ts";
 import type { Out } from "./terminal.ts";
 
@@ -11,12 +12,14 @@ export interface Interruption {
   close(): void;
 }
 
-/** A terminal that goes away ends what ran in it, like a request to terminate. */
+/** A terminal that goes away ends what ran in it, like a request to terminate, unless `nohup` says otherwise. */
 const CAUSES = { SIGINT: "interrupted", SIGTERM: "terminated", SIGHUP: "terminated" } as const;
 type Heard = keyof typeof CAUSES;
 
+const AT_A_SAFE_POINT = "Stopping at the next safe point; once more to stop at once";
+
 /** The first signal stops at a safe point, the second at once, a third ends the process as if nobody listened. */
-export function listenForInterruption(err: Out): Interruption {
+export function listenForInterruption(err: Out, firstTold = AT_A_SAFE_POINT): Interruption {
   const stop = new AbortController();
   const now = new AbortController();
   let cause: Interruption["cause"] = null;
@@ -28,11 +31,13 @@ export function listenForInterruption(err: Out): Interruption {
       now.abort(reason);
       close();
     } else {
-      err.write("\norrery: Stopping at the next safe point; once more to stop at once\n");
+      if (firstTold !== "") err.write(`\norrery: ${firstTold}\n`);
       stop.abort(reason);
     }
   };
-  const listeners = (Object.keys(CAUSES) as Heard[]).map((signal) => ({ signal, listen: () => receive(signal) }));
+  // Deno 2.9 takes back what was to be ignored: it must be listened to for that.
+  const deaf = (signal: Heard) => signal === "SIGHUP" && ignoresSignal(signal);
+  const listeners = (Object.keys(CAUSES) as Heard[]).map((signal) => ({ signal, listen: deaf(signal) ? () => {} : () => receive(signal) }));
   const close = () => {
     for (const { signal, listen } of listeners) process.off(signal, listen);
   };

@@ -1,5 +1,7 @@
 /** The three output formats of a run. */
 import { type FeedEvent, JournalHeld, type Session, type StoredEvent, toPlainEvent, type TurnResult, type Workshop } from "../mod.ts";
+import type { Ending } from "./ending.ts";
+import { toEvent } from "./failure.ts";
 import { Renderer } from "./render.ts";
 import { type RunFacts, toInert, toReport } from "./report.ts";
 import type { Shell } from "./terminal.ts";
@@ -12,7 +14,7 @@ export interface Presenter {
   pause(): void;
   finish(result: TurnResult, session: Session): void;
   /** The run broke before it had a result. */
-  fail(error: unknown): void;
+  fail(error: unknown, ending: Ending): void;
 }
 
 export function createPresenter(shell: Shell, format: "text" | "json" | "stream-json", withEvents: boolean): Presenter {
@@ -56,8 +58,10 @@ function presentJson(shell: Shell, withEvents: boolean): Presenter {
     pause: () => undefined,
     finish: (result) => print({ result }),
     fail(error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      print({ result: known === null ? null : known.soFar(), reason }, error instanceof JournalHeld ? error.session : null);
+      print(
+        { result: known === null ? null : known.soFar(), reason: messageOf(error) },
+        error instanceof JournalHeld ? error.session : null,
+      );
     },
   };
 }
@@ -68,6 +72,10 @@ function presentStream(shell: Shell): Presenter {
     watch: (event) => shell.out.write(`${JSON.stringify("seq" in event ? toPlainEvent(event) : event)}\n`),
     pause: () => undefined,
     finish: () => undefined,
-    fail: () => undefined,
+    fail: (error, ending) => shell.out.write(`${JSON.stringify(toEvent({ ending, message: messageOf(error) }))}\n`),
   };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

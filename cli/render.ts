@@ -7,6 +7,10 @@ import { isKnown, type LiveEvent, type SessionEvent, type StoredEvent, type Turn
 import { createNarrator, type Narrator, shortInput } from "./narration.ts";
 import { oneLine, type Out, printable, type Shell } from "./terminal.ts";
 
+const UNANSWERED =
+  "A call needed approval and nobody could be asked: run this on a terminal, list the tool in alwaysAllow of your settings, " +
+  "or give another --mode";
+
 export class Renderer {
   readonly #out: Out;
   readonly #err: Out;
@@ -27,6 +31,7 @@ export class Renderer {
   watch(event: StoredEvent | LiveEvent): void {
     if (!("seq" in event)) {
       if (event.type === "text_delta") this.#speak(event.text);
+      else if (event.type === "status" && event.status === "superseded") this.#takeBack();
     } else if (isKnown(event) && !isSaidAlready(event)) {
       this.#follow(event);
       const line = this.#narrate(event);
@@ -47,6 +52,7 @@ export class Renderer {
     this.pause();
     if (!this.#out.isTerminal && result.text !== "") this.#out.write(result.text.endsWith("\n") ? result.text : `${result.text}\n`);
     this.#tell(summary(result, session, this.#err.colors));
+    if (result.unanswered) this.#tell(UNANSWERED);
   }
 
   #follow(event: SessionEvent): void {
@@ -71,6 +77,12 @@ export class Renderer {
     this.#out.write(printable(text));
     this.#midLine = !text.endsWith("\n");
     this.#spoken = true;
+  }
+
+  /** What was shown of a reply that broke off stays on the screen, so it is said what it is worth. */
+  #takeBack(): void {
+    if (this.#spoken) this.#tell(this.#err.colors.dim("  (that reply broke off: what it said above does not count)"));
+    this.#spoken = false;
   }
 
   #showRunning(): void {

@@ -2,6 +2,7 @@
 import { fstatSync, statSync } from "node:fs";
 import process from "node:process";
 import { type Colors, createColors, wantsColor } from "./colors.ts";
+import { clipToWidth, widthOf } from "./width.ts";
 
 export interface Out {
   /** Raw text. */
@@ -25,7 +26,7 @@ export interface Shell {
 }
 
 export function openShell(): Shell {
-  return { out: openOut(1, process.env), err: openOut(2, process.env), env: process.env };
+  return { out: openOut(1, process.env), err: openOut(2, process.env), env: { ...process.env } };
 }
 
 export async function flush(shell: Shell): Promise<void> {
@@ -41,19 +42,18 @@ export function printable(text: string): string {
   return text.replaceAll("\r\n", "\n").replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
 }
 
-/** One line of at most `width` characters. */
+/** One line of at most `width` columns. */
 export function oneLine(text: string, width: number): string {
   const line = printable(text).replace(/\s+/g, " ").trim();
-  const characters = [...line.slice(0, width * 2 + 2)];
-  return characters.length <= width ? characters.join("") : `${characters.slice(0, Math.max(1, width - 1)).join("")}…`;
+  return clipToWidth(line, width) === line ? line : `${clipToWidth(line, Math.max(1, width - 1))}…`;
 }
 
-/** Lines of at most `width` characters, broken between words; a word that is longer stays whole, so that it can be copied. */
+/** Lines of at most `width` columns, broken between words; a word that is longer stays whole, so that it can be copied. */
 export function wrap(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   for (const word of printable(text).split(/\s+/).filter((each) => each !== "")) {
     const last = lines.at(-1);
-    if (last !== undefined && [...last].length + 1 + [...word].length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    if (last !== undefined && widthOf(last) + 1 + widthOf(word) <= width) lines[lines.length - 1] = `${last} ${word}`;
     else lines.push(word);
   }
   return lines;
@@ -102,7 +102,9 @@ function openOut(descriptor: 1 | 2, env: Shell["env"]): Out {
     isTerminal: terminal,
     canRewrite: terminal && env["TERM"] !== "dumb",
     // What is not a terminal has no width; lines there are only kept from being endless.
-    columns: terminal ? open().columns || 80 : 400,
+    get columns() {
+      return terminal ? open().columns || 80 : 400;
+    },
     colors: createColors(wantsColor(terminal, env)),
     write(text) {
       if (failure !== null || text === "") return;

@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { relative } from "node:path";
 import { describeSource, type Listing, type Workshop } from "../mod.ts";
 import { oneLine, type Out, wrap } from "./terminal.ts";
+import { widthOf } from "./width.ts";
 
 type System = Listing["origin"]["system"];
 
@@ -20,7 +21,8 @@ const WIDEST_NAME = 28;
 
 export function writeToolTable(out: Out, workshop: Workshop): void {
   const { listings } = workshop.toolbox;
-  const names = listings.map(({ name }) => oneLine(name ?? "?", 64).length);
+  writeServers(out, workshop);
+  const names = listings.map(({ name }) => widthOf(oneLine(name ?? "?", 64)));
   const wide = Math.min(WIDEST_NAME, Math.max(8, ...names));
   const columns = out.columns - wide - 4 >= LEAST_TEXT ? wide + 2 : 2;
   for (const [system, title] of SOURCES) {
@@ -30,6 +32,28 @@ export function writeToolTable(out: Out, workshop: Workshop): void {
     for (const row of rows) out.write(`${toLines(row, workshop, out, columns).join("\n")}\n`);
     out.write("\n");
   }
+}
+
+function writeServers(out: Out, { live, workspace }: Workshop): void {
+  const servers = live?.servers ?? [];
+  if (servers.length === 0) return;
+  const { bold, dim, yellow } = out.colors;
+  out.write(`${bold("MCP servers")}\n`);
+  for (const { name, state, error, tools, transport, trusted, origin } of servers) {
+    const isConnected = state === "connected";
+    const facts = [
+      shortPath(origin.path ?? "", workspace),
+      ...(transport === null ? [] : [transport]),
+      ...(trusted ? [] : ["not trusted"]),
+    ];
+    const what = isConnected
+      ? `connected, ${tools} ${tools === 1 ? "tool" : "tools"}`
+      : `${state}${error === undefined ? "" : `: ${error}`}`;
+    out.write(`  ${isConnected ? bold(oneLine(name, 64)) : oneLine(name, 64)}\n`);
+    for (const line of wrap(what, Math.max(20, out.columns - 4))) out.write(`    ${isConnected ? line : yellow(line)}\n`);
+    out.write(`    ${dim(facts.join(", "))}\n`);
+  }
+  out.write("\n");
 }
 
 /** @param column where the texts beside the name begin, less the two of every line; 2 puts them below it. */
@@ -45,9 +69,10 @@ function toLines(listing: Listing, workshop: Workshop, out: Out, column: number)
   ];
   const indent = " ".repeat(column + 2);
   const head = `  ${isOffered ? bold(name) : name}`;
-  const fits = column > 2 && name.length <= column - 2;
+  const wide = widthOf(name);
+  const fits = column > 2 && wide <= column - 2;
   if (!fits || texts.length === 0) return [head, ...texts.map((text) => indent + text)];
-  return [`${head}${" ".repeat(column - name.length)}${texts[0]}`, ...texts.slice(1).map((text) => indent + text)];
+  return [`${head}${" ".repeat(column - wide)}${texts[0]}`, ...texts.slice(1).map((text) => indent + text)];
 }
 
 function factsOf(listing: Listing, workshop: Workshop): readonly string[] {
@@ -57,14 +82,15 @@ function factsOf(listing: Listing, workshop: Workshop): readonly string[] {
   const flags = [...(listing.read_only ? ["read-only"] : []), ...(listing.speculation_safe ? ["may start early"] : []), ...asks];
   return [
     ...path,
+    ...(listing.rule_name === undefined ? [] : [`in rules: ${oneLine(listing.rule_name, 300)}`]),
     ...(flags.length === 0 ? [] : [flags.join(", ")]),
     ...shadows.map((other) => `before ${other.path === undefined ? `the ${other.scope} one` : shortPath(other.path, workshop.workspace)}`),
   ];
 }
 
-function whenItAsks({ name, approval }: Listing, { policy }: Workshop): readonly string[] {
+function whenItAsks({ name, rule_name, approval }: Listing, { policy }: Workshop): readonly string[] {
   if (approval === "never") return [];
-  const rule = policy.configuration.always_allow.find(({ value }) => value === name);
+  const rule = policy.configuration.always_allow.find(({ value }) => value === (rule_name ?? name));
   if (rule !== undefined) return [`does not ask: ${describeSource(rule.source)}`];
   return [approval === "always" ? "asks first" : "asks in mode normal"];
 }

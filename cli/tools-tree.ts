@@ -23,7 +23,8 @@ const list = buildCommand<ToolsFlags, [folder?: string], CommandScope>({
     fullDescription:
       `Lists every tool that was found for the workspace, by source, with what became of it and why: offered to a session, off,
 untrusted, shadowed or broken. With --validate it reports everything there is to say about the tool files of the workspace and
-the user, or of one folder; nothing is started, and no trust is needed.
+the user, or of one folder. No trust is needed, and nothing is started but trusted .ts, .js and .py files, which are asked what is
+in them.
 
 EXAMPLES
   orrery tools
@@ -75,7 +76,7 @@ const create = buildCommand<CreateToolFlags, [name: string], CommandScope>({
         kind: "enum",
         values: ["stella", "nanocoder", "ts", "py"],
         default: "stella",
-        brief: "A TOML manifest and a script, or one Markdown file",
+        brief: "A TOML manifest and a script, a Markdown file, or a function in TypeScript or Python",
       },
       ...workspaceFlag,
       ...jsonFlag,
@@ -90,7 +91,8 @@ const create = buildCommand<CreateToolFlags, [name: string], CommandScope>({
 
 EXAMPLES
   orrery tools create word_count
-  orrery tools create k8s-pods --format nanocoder`,
+  orrery tools create k8s-pods --format nanocoder
+  orrery tools create greet --format ts`,
   },
 });
 

@@ -1,11 +1,11 @@
-import type { Agent, FeedEvent, Session } from "../mod.ts";
+import type { FeedEvent, Runtime, Session } from "../mod.ts";
 
 /**
  * Tells everything of a session that was just created, from its first event on. What became durable before anybody
  * could watch is read from the journal, once the first event that was watched shows that it is there.
  * @returns resolves when everything that was heard so far has been told.
  */
-export function watchFromStart(agent: Agent, session: Session, tell: (event: FeedEvent) => void): () => Promise<void> {
+export function watchFromStart(agent: Runtime, session: Session, tell: (event: FeedEvent) => void): () => Promise<void> {
   const waiting: FeedEvent[] = [];
   let filled = false;
   let filling: Promise<void> = Promise.resolve();

@@ -5,10 +5,10 @@
  * H2  The first Ctrl-C stops a turn at a safe point and drops what waits; the second ends it at once and leaves.
  */
 import {
-  type Agent,
   type AgentNotice,
   type Approver,
   hasErrors,
+  type Runtime,
   SessionRefusal,
   type StopReason,
   type TurnOptions,
@@ -72,7 +72,7 @@ export class Chat {
   };
 
   /** Resolves when the person leaves. @throws what opening the session throws. */
-  async run(agent: Agent, session: string | undefined): Promise<Ending> {
+  async run(agent: Runtime, session: string | undefined): Promise<Ending> {
     await this.#offerTrust(agent);
     const room = this.#furnish(agent, await Seat.take(agent, session, (event) => this.#view.watch(event)));
     this.#room = room;
@@ -91,7 +91,7 @@ export class Chat {
     this.#console.close();
   }
 
-  #furnish(agent: Agent, seat: Seat): Room {
+  #furnish(agent: Runtime, seat: Seat): Room {
     return {
       agent,
       seat,
@@ -158,7 +158,7 @@ export class Chat {
     await room.seat.renew();
   }
 
-  async #offerTrust(agent: Agent): Promise<void> {
+  async #offerTrust(agent: Runtime): Promise<void> {
     const question = new AbortController();
     this.#question = question;
     try {

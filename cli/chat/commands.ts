@@ -1,6 +1,6 @@
 /** What each command of a conversation does. */
 import { relative } from "node:path";
-import { type Agent, nearest, type SessionSummary, type TurnOptions, type TurnResult, UsageError } from "../../mod.ts";
+import { nearest, type Runtime, type SessionSummary, type TurnOptions, type TurnResult, UsageError } from "../../mod.ts";
 import { MODES } from "../flags.ts";
 import { oneLine, printable, type Shell, wrap } from "../terminal.ts";
 import { writeToolTable } from "../tool-table.ts";
@@ -11,7 +11,7 @@ import { type Slash, SLASH_COMMANDS } from "./slash.ts";
 
 /** What a command may use of the conversation. */
 export interface Room {
-  readonly agent: Agent;
+  readonly agent: Runtime;
   readonly seat: Seat;
   readonly shell: Shell;
   /** The sessions that were listed last, to be chosen from by number. */
@@ -59,7 +59,7 @@ function unknownMode(argument: string): string {
 /** The files are looked at again, and the session goes on with what is there now. */
 async function listTools({ agent, seat, shell, say }: Room): Promise<void> {
   await seat.renew();
-  const workshop = await agent.workshop(seat.workspace);
+  const workshop = await agent.equip(seat.workspace);
   const { listings } = workshop.toolbox;
   const offered = listings.filter(({ status }) => status === "offered").length;
   say(`${listings.length} tools, ${offered} offered to the model\n`);

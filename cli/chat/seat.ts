@@ -1,13 +1,13 @@
 /** The session that a conversation is in. */
-import { type Agent, type FeedEvent, type Mode, type Session, type SessionSummary, UsageError } from "../../mod.ts";
+import { type FeedEvent, type Mode, type Runtime, type Session, type SessionSummary, UsageError } from "../../mod.ts";
 
 export class Seat {
-  readonly #agent: Agent;
+  readonly #agent: Runtime;
   readonly #tell: (event: FeedEvent) => void;
   #session: Session;
   #isOurs: boolean;
 
-  private constructor(agent: Agent, tell: (event: FeedEvent) => void, session: Session, isOurs: boolean) {
+  private constructor(agent: Runtime, tell: (event: FeedEvent) => void, session: Session, isOurs: boolean) {
     this.#agent = agent;
     this.#tell = tell;
     this.#session = session;
@@ -15,7 +15,7 @@ export class Seat {
   }
 
   /** Takes a new session, or the one that is named. @throws what `create` and `open` of an agent throw. */
-  static async take(agent: Agent, id: string | undefined, tell: (event: FeedEvent) => void): Promise<Seat> {
+  static async take(agent: Runtime, id: string | undefined, tell: (event: FeedEvent) => void): Promise<Seat> {
     const session = id === undefined ? await agent.create() : await agent.open(id);
     const seat = new Seat(agent, tell, session, id === undefined);
     await session.settled();

@@ -1,4 +1,4 @@
-import { type Agent, type TurnOptions, type TurnResult, UsageError } from "../../mod.ts";
+import { type Runtime, type TurnOptions, type TurnResult, UsageError } from "../../mod.ts";
 import type { RunFlags } from "../flags.ts";
 import { driveTurn } from "../drive.ts";
 import type { Ending } from "../ending.ts";
@@ -21,7 +21,7 @@ export async function run(shell: Shell, flags: RunFlags, argument?: string): Pro
 
 /** Runs a prompt as the first turn of a new session. */
 export async function promptNew(
-  agent: Agent,
+  agent: Runtime,
   prompt: string,
   presenter: Presenter,
   { title, ...options }: TurnOptions & { readonly title?: string },
@@ -35,7 +35,7 @@ export async function promptNew(
   return result;
 }
 
-async function promptExisting(agent: Agent, id: string, prompt: string, presenter: Presenter, options: TurnOptions): Promise<TurnResult> {
+async function promptExisting(agent: Runtime, id: string, prompt: string, presenter: Presenter, options: TurnOptions): Promise<TurnResult> {
   const session = await agent.open(id);
   presenter.begin(session, await agent.workshop(session.state().header?.workspace));
   if (session.state().turn.kind !== "idle") {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type Agent, type LogRow, toPlainEvent } from "../../mod.ts";
+import { type LogRow, type Runtime, toPlainEvent } from "../../mod.ts";
 import { withAgent } from "../agent.ts";
 import type { EventsFlags } from "../flags.ts";
 import type { Ending } from "../ending.ts";
@@ -19,7 +19,7 @@ export async function sessionEvents(shell: Shell, flags: EventsFlags, id: string
 }
 
 /** The number of the last event that was printed. */
-async function printEvents(shell: Shell, agent: Agent, id: string, after: number): Promise<number> {
+async function printEvents(shell: Shell, agent: Runtime, id: string, after: number): Promise<number> {
   const rows = await agent.events(id, after);
   for (const row of rows) shell.out.write(`${JSON.stringify(toLine(row, id))}\n`);
   await shell.out.flushed();

@@ -13,8 +13,8 @@ export async function callTool(shell: Shell, flags: ToolCallFlags, name: string)
   const interruption = listenForInterruption(shell.err);
   try {
     const approver = createApprover(shell);
-    const options = { ...toAgentOptions(flags), journal: "memory" as const, ...(approver === null ? {} : { approver }) };
     const { stop, now } = interruption;
+    const options = { ...toAgentOptions(flags), stop, journal: "memory" as const, ...(approver === null ? {} : { approver }) };
     const call = await withAgent(shell, options, (agent) => agent.callTool({ name, arguments: text }, { stop, now }));
     if (flags.json) shell.out.write(`${JSON.stringify(toObject(call))}\n`);
     else writeResult(shell, call);
@@ -24,7 +24,7 @@ export async function callTool(shell: Shell, flags: ToolCallFlags, name: string)
   }
 }
 
-function toObject({ tool, result, outcome, duration_ms, truncated, exports, refusal, notices }: ToolCall): object {
+function toObject({ tool, result, outcome, duration_ms, truncated, reaped, exports, refusal, notices }: ToolCall): object {
   return {
     schema_version: 1,
     tool,
@@ -32,6 +32,7 @@ function toObject({ tool, result, outcome, duration_ms, truncated, exports, refu
     outcome,
     duration_ms,
     ...(truncated === undefined ? {} : { truncated }),
+    ...(reaped === undefined ? {} : { reaped }),
     ...(exports === undefined ? {} : { exports }),
     ...(refusal === undefined ? {} : { refusal }),
     ...(notices.length === 0 ? {} : { notices }),
@@ -39,7 +40,10 @@ function toObject({ tool, result, outcome, duration_ms, truncated, exports, refu
 }
 
 /** The result goes out as a model gets it; only on a terminal it is made harmless and ends its line. */
-function writeResult({ out, err }: Shell, { tool, result, outcome, duration_ms, truncated, exports, refusal, notices }: ToolCall): void {
+function writeResult(
+  { out, err }: Shell,
+  { tool, result, outcome, duration_ms, truncated, reaped = [], exports, refusal, notices }: ToolCall,
+): void {
   const { text, is_error } = result;
   out.write(out.isTerminal ? `${printable(text).replace(/\n$/, "")}\n` : text);
   for (const { level, text } of notices) err.write(`orrery: ${level}: ${oneLine(text, 400)}\n`);
@@ -48,6 +52,7 @@ function writeResult({ out, err }: Shell, { tool, result, outcome, duration_ms, 
     refusal === undefined ? outcomeText({ outcome, result }) : `refused: ${refusal.by}`,
     formatMs(duration_ms),
     ...(truncated === undefined ? [] : [`output cut (${truncated.stdout_bytes} + ${truncated.stderr_bytes} bytes)`]),
+    ...(reaped.length === 0 ? [] : [`ended ${reaped.length} left behind`]),
     ...(withheld.length === 0 ? [] : [`not exported: ${withheld.map(({ name, reason }) => `${name} (${reason})`).join(", ")}`]),
   ];
   err.write(`${(is_error ? err.colors.red : err.colors.dim)(oneLine(`${tool}: ${facts.join(" · ")}`, 1000))}\n`);

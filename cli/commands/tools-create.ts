@@ -1,5 +1,4 @@
 import { relative } from "node:path";
-import { UsageError } from "../../mod.ts";
 import { withAgent } from "../agent.ts";
 import type { CreateToolFlags } from "../flags.ts";
 import type { Ending } from "../ending.ts";
@@ -7,9 +6,6 @@ import type { Shell } from "../terminal.ts";
 
 export async function createTool(shell: Shell, flags: CreateToolFlags, name: string): Promise<Ending> {
   const { format } = flags;
-  if (format === "ts" || format === "py") {
-    throw new UsageError(`Cannot create a tool in the format "${format}": this version writes stella and nanocoder only`);
-  }
   return await withAgent<Ending>(shell, flags.workspace === undefined ? {} : { workspace: flags.workspace }, async (agent) => {
     const { tool, files } = await agent.createTool({ name, format });
     if (flags.json) {

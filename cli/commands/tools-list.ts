@@ -14,17 +14,23 @@ export async function tools(shell: Shell, flags: ToolsFlags, folder?: string): P
     );
   }
   return await withAgent<Ending>(shell, toAgentOptions(flags), async (agent) => {
-    const workshop = await agent.workshop();
+    const workshop = await agent.equip();
     if (flags.json) shell.out.write(`${JSON.stringify(toObject(workshop))}\n`);
     else writeForPeople(shell, workshop);
     return "completed";
   });
 }
 
-function toObject({ toolbox, policy, notices }: Workshop): object {
-  const toRow = (listing: Listing) => ({ ...listing, ...(policy.always_allow.has(listing.name ?? "") ? { always_allowed: true } : {}) });
-  return { schema_version: 1, tools: toolbox.listings.map(toRow), notices };
+function toObject({ toolbox, policy, notices, live }: Workshop): object {
+  const toRow = (listing: Listing) => ({ ...listing, ...(policy.always_allow.has(ruleName(listing)) ? { always_allowed: true } : {}) });
+  return { schema_version: 1, tools: toolbox.listings.map(toRow), servers: live?.servers ?? [], notices };
 }
+
+function ruleName({ name, rule_name }: Listing): string {
+  return rule_name ?? name ?? "";
+}
+
+const BESIDE_ITS_SERVER = ["server_untrusted", "mcp_server_failed", "mcp_server_lost"];
 
 function writeForPeople(shell: Shell, workshop: Workshop): void {
   writeToolTable(shell.out, workshop);
@@ -32,7 +38,13 @@ function writeForPeople(shell: Shell, workshop: Workshop): void {
   if (inert !== "") shell.err.write(`\n${printable(inert)}\n`);
   // What concerns one tool stands beside it already.
   const others = workshop.notices.filter(({ level, code }) =>
-    (level !== "info" || code === "ignored_file") && !code.startsWith("tool_") && code !== "workspace_untrusted"
+    level !== "info" && !code.startsWith("tool_") && !BESIDE_ITS_SERVER.includes(code) && code !== "workspace_untrusted"
   );
-  for (const { level, text } of others) shell.err.write(`orrery: ${level}: ${oneLine(text, 400)}\n`);
+  const ignored = workshop.notices.filter(({ code }) => code === "ignored_file");
+  const named = ignored.slice(0, MOST_IGNORED);
+  for (const { level, text } of [...others, ...named]) shell.err.write(`orrery: ${level}: ${oneLine(text, 400)}\n`);
+  const more = ignored.length - named.length;
+  if (more > 0) shell.err.write(`orrery: info: ${more} more files are not read: orrery tools --validate names them\n`);
 }
+
+const MOST_IGNORED = 5;

@@ -20,17 +20,21 @@ export async function validate(shell: Shell, flags: ToolsFlags, folder?: string)
   });
 }
 
-function toLines({ path, tool, diagnostics }: ValidatedFile, workspace: string, out: Out): readonly string[] {
+function toLines(
+  { path, tool, tools = tool === undefined ? [] : [tool], diagnostics }: ValidatedFile,
+  workspace: string,
+  out: Out,
+): readonly string[] {
   const within = relative(workspace, path);
   const place = oneLine(within.startsWith("..") ? path : within, 400);
-  const head = `${out.colors.bold(place)}${tool === undefined ? "" : ` (${oneLine(tool, 64)})`}`;
+  const head = `${out.colors.bold(place)}${tools.length === 0 ? "" : ` (${oneLine(tools.join(", "), 200)})`}`;
   return diagnostics.length === 0 ? [`${head} ok`] : [head, ...diagnostics.flatMap((said) => describe(said, out))];
 }
 
 function describe({ severity, line, column, message, remedy }: Diagnostic, { colors, columns }: Out): readonly string[] {
   const place = line === undefined ? "" : ` ${line}${column === undefined ? "" : `:${column}`}`;
   const text = printable(message).replace(/[.!?]?$/, ".");
-  const [first = "", ...rest] = wrap(`${severity}${place}: ${text}${remedy === undefined ? "" : ` ${printable(remedy)}`}`, columns - 4);
+  const [first = "", ...rest] = wrap(`${severity}${place}: ${text} ${printable(remedy)}`, columns - 4);
   const paint = severity === "error" ? colors.red : severity === "warning" ? colors.yellow : colors.dim;
   return [`  ${paint(first)}`, ...rest.map((more) => `    ${paint(more)}`)];
 }

@@ -21,6 +21,7 @@ import { Problem, problemResponse, toProblem } from "./problem.ts";
 import { addSessionRoutes } from "./sessions.ts";
 import type { StreamTimes } from "./sse.ts";
 import { addTurnRoutes } from "./turns.ts";
+import { addViewer, VIEWER_PATH } from "./viewer/viewer.ts";
 
 export interface AppOptions {
   readonly credentials: Credentials;
@@ -35,8 +36,8 @@ export interface AppOptions {
 
 export type App = Hono<AppEnv>;
 
-/** Reached without a token: health, and the exchange of a one-time code. */
-const OPEN_PATHS: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/v1/login"]);
+/** Reached without a token: health, the exchange of a one-time code, and the viewer's empty page. */
+const OPEN_PATHS: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/v1/login", VIEWER_PATH]);
 const BODY: BodyLimits = { bytes: 8 * 1024 * 1024, ms: 30_000 };
 /** A quiet stream is cut by many a proxy after 30 s, by some hosts after 10. */
 const STREAMS: StreamTimes = { heartbeat_ms: 8000, stall_ms: 20_000 };
@@ -58,6 +59,7 @@ export function createApp(desk: Desk, options: AppOptions): App {
   addSessionRoutes(app, desk);
   addTurnRoutes(app, desk);
   addEventRoutes(app, desk, { ...STREAMS, ...options.streams, closing, ended: (how) => metrics.streamEnded(how) });
+  addViewer(app);
   app.get("/openapi.json", openAPIRouteHandler(app, { documentation: documentation(version) }));
   refuseOtherMethods(app);
   return app;

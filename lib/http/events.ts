@@ -3,6 +3,7 @@ import type { Context, Hono } from "hono";
 import { accepts } from "hono/accepts";
 import type { Desk } from "../agent/desk.ts";
 import type { Line } from "../agent/readers.ts";
+import { inWireShapes, WireView } from "../agent/wire-view.ts";
 import type { AppEnv } from "./env.ts";
 import { Problem } from "./problem.ts";
 import { checkPath, checkQuery, describe } from "./routes.ts";
@@ -27,7 +28,8 @@ export function addEventRoutes(app: Hono<AppEnv>, desk: Desk, options: StreamOpt
       description:
         "As `text/event-stream` or `application/x-ndjson`: recorded events, then what happens, until you leave or, with `?follow=false`, " +
         "the recorded ones only. Durable events have an id, live ones do not. A cursor that cannot be served is answered by a `reset`, then the log " +
-        "from its beginning. As `application/json`: one page.",
+        "from its beginning. As `application/json`: one page. With `?profile=stella` in the message shapes of the Stella SDK: an event may be " +
+        "several messages, the last of which has its id, or none.",
       answers: { 200: api.EventPage },
       streams: STREAM_TYPES,
     }),
@@ -35,13 +37,13 @@ export function addEventRoutes(app: Hono<AppEnv>, desk: Desk, options: StreamOpt
     checkQuery(api.EventsQuery),
     async (c) => {
       const { id } = c.req.valid("param");
-      const { after, limit = PAGE_EVENTS, follow } = c.req.valid("query");
+      const { after, limit = PAGE_EVENTS, follow, profile } = c.req.valid("query");
       const type = accepts(c, { header: "Accept", supports: ["application/json", ...STREAM_TYPES], default: "application/json" });
       const cursor = cursorOf(c.req.header("last-event-id"), after);
       const head = await desk.head(id);
-      if (type === "application/json") return await answerPage(c, desk, id, cursor, Math.max(1, limit), head);
+      if (type === "application/json") return await answerPage(c, desk, { id, cursor, head, profile }, Math.max(1, limit));
       const format = type === "application/x-ndjson" ? JSON_LINES : EVENT_STREAM;
-      return stream(c, desk, { id, cursor, format, until: follow === "false" ? head : null }, options);
+      return stream(c, desk, { id, cursor, format, until: follow === "false" ? head : null, profile }, options);
     },
   );
 }
@@ -52,7 +54,18 @@ function cursorOf(header: string | undefined, after: number | undefined): number
   return /^\d{1,15}$/.test(header) ? Number(header) : Number.MAX_SAFE_INTEGER;
 }
 
-async function answerPage(c: Context<AppEnv>, desk: Desk, id: string, after: number, limit: number, head: number): Promise<Response> {
+interface Page extends Shaped {
+  readonly head: number;
+}
+
+/** Where to begin, and in which shapes. */
+interface Shaped {
+  readonly id: string;
+  readonly cursor: number;
+  readonly profile: "stella" | undefined;
+}
+
+async function answerPage(c: Context<AppEnv>, desk: Desk, { id, cursor: after, head, profile }: Page, limit: number): Promise<Response> {
   if (after > head) throw new Problem("cursor_ahead", `Cannot give events behind ${after} as the log of session "${id}" ends at ${head}`);
   const lines: Line[] = [];
   for (let last = after; lines.length < limit;) {
@@ -65,19 +78,18 @@ async function answerPage(c: Context<AppEnv>, desk: Desk, id: string, after: num
   const last = lines[lines.length - 1]?.seq ?? after;
   const next = last < head ? `,"next":${last}` : "";
   // The lines are JSON already.
-  const body = `{"events":[${lines.map(({ text }) => text).join(",")}],"head":${Math.max(head, last)}${next}}`;
+  const shown = profile === undefined ? lines : await new WireView(after, (from) => desk.page(id, from)).toMessages(lines);
+  const body = `{"events":[${shown.map(({ text }) => text).join(",")}],"head":${Math.max(head, last)}${next}}`;
   return c.body(body, 200, { "content-type": "application/json", "cache-control": "no-store" });
 }
 
-interface Followed {
-  readonly id: string;
-  readonly cursor: number;
+interface Followed extends Shaped {
   readonly format: StreamFormat;
   /** The last event to send; null: go on. */
   readonly until: number | null;
 }
 
-function stream(c: Context<AppEnv>, desk: Desk, { id, cursor, format, until }: Followed, options: StreamOptions): Response {
+function stream(c: Context<AppEnv>, desk: Desk, { id, cursor, format, until, profile }: Followed, options: StreamOptions): Response {
   const headers = {
     "content-type": format.content_type,
     "cache-control": "no-cache, no-transform",
@@ -89,9 +101,10 @@ function stream(c: Context<AppEnv>, desk: Desk, { id, cursor, format, until }: F
   const leave = () => stop.abort();
   options.closing.addEventListener("abort", leave, { once: true });
   if (options.closing.aborted) leave();
-  const batches = desk.follow(id, cursor, stop.signal);
+  const followed = desk.follow(id, cursor, stop.signal);
+  const batches = until === null ? followed : recorded(followed, cursor, until);
   const body = streamBatches(format, {
-    batches: until === null ? batches : recorded(batches, cursor, until),
+    batches: profile === undefined ? batches : inWireShapes(batches, cursor, (from) => desk.page(id, from)),
     stop: leave,
     times: options,
     ended: (how) => {

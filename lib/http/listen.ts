@@ -75,14 +75,24 @@ function toHead({ url = "", rawHeaders }: IncomingMessage): IncomingHead {
   return { target: url, hosts };
 }
 
+/** A `Request` cannot have these on every host. Nothing answers them, nor OPTIONS, which they become: the app says so. */
+const FORBIDDEN: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
+
 function toRequest(incoming: IncomingMessage): Request {
   const { method = "GET", url = "/", rawHeaders } = incoming;
   const headers = new Headers();
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) headers.append(rawHeaders[index] ?? "", rawHeaders[index + 1] ?? "");
-  const bodyless = method === "GET" || method === "HEAD";
+  const bodyless = method === "GET" || method === "HEAD" || FORBIDDEN.has(method);
   // The authority means nothing here: Host is a header, and is checked as one.
   const target = URL.canParse(url.startsWith("/") ? `http://localhost${url}` : "") ? `http://localhost${url}` : "http://localhost/";
-  return new Request(target, { method, headers, ...(bodyless ? {} : { body: toStream(incoming), duplex: "half" }) } as RequestInit);
+  return new Request(
+    target,
+    {
+      method: FORBIDDEN.has(method) ? "OPTIONS" : method,
+      headers,
+      ...(bodyless ? {} : { body: toStream(incoming), duplex: "half" }),
+    } as RequestInit,
+  );
 }
 
 function toStream(incoming: IncomingMessage): ReadableStream<Uint8Array> {

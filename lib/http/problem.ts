@@ -15,7 +15,6 @@ export type ProblemCode =
   | "body_too_large"
   | "body_too_slow"
   | "unsupported_media_type"
-  | "key_reused"
   | "cursor_ahead"
   | "internal";
 

@@ -40,7 +40,12 @@ export const Nothing = v.strictObject({});
 export const LoginCode = v.strictObject({ code: text(512) });
 
 export const ListQuery = v.object({ limit: v.optional(digits(500)), cursor: v.optional(text(200)) });
-export const EventsQuery = v.object({ after: v.optional(digits(Number.MAX_SAFE_INTEGER)), limit: v.optional(digits(1000)), follow: flag });
+export const EventsQuery = v.object({
+  after: v.optional(digits(Number.MAX_SAFE_INTEGER)),
+  limit: v.optional(digits(1000)),
+  follow: flag,
+  profile: v.optional(v.picklist(["stella"], "must be stella, or absent")),
+});
 export const ToolsQuery = v.object({ workspace: v.optional(text(4096)) });
 
 const speculation = v.object({ saved_ms: v.number(), wasted: v.number() });
@@ -51,7 +56,6 @@ export const Message = v.variant("role", [
   v.object({
     role: v.literal("assistant"),
     text: v.string(),
-    model: v.string(),
     calls: v.array(v.object({ id: v.string(), name: v.string(), arguments: v.string() })),
     provider_blocks: v.optional(v.array(v.unknown())),
   }),

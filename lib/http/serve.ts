@@ -1,16 +1,21 @@
-/** The server: an agent, its desk, the app and a listening socket, from start to drained. */
+/**
+ * The server: an agent, its desk, the app and a listening socket, from start to drained.
+ *
+ * V1  It listens only when all that it needs has been found good: the folders, the token file, the settings, the journal.
+ * V2  A turn that only waits for answers is left open at the end, as a crash would leave it; no other is.
+ */
 import { isIP } from "node:net";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import process from "node:process";
 import type { Agent } from "../agent/agent.ts";
 import { Desk, type DeskOptions } from "../agent/desk.ts";
 import { ConfigError, UsageError } from "../config/error.ts";
-import { resolvePaths } from "../config/paths.ts";
+import { findWorkspace, resolvePaths } from "../config/paths.ts";
 import { VERSION } from "../platform/version.ts";
 import { type AppOptions, createApp } from "./app.ts";
 import { Credentials } from "./auth.ts";
 import { listen, type Listener } from "./listen.ts";
-import { logger, sendLogs } from "./logs.ts";
+import { logger } from "./logs.ts";
 import { readOrCreateToken } from "./token.ts";
 
 export interface ServerOptions extends DeskOptions {
@@ -20,10 +25,8 @@ export interface ServerOptions extends DeskOptions {
   readonly port?: number;
   /** Made with a new token if it is not there; else `server.token` beside the journal. */
   readonly token_file?: string;
-  /** Further names of this server, as `host:port` or `https://host` for a proxy in front of it. */
+  /** Further names of this server, as `host:port`, `host` for any port, or `https://host` for a proxy in front of it. */
   readonly allowed_hosts?: readonly string[];
-  /** Where log lines go; absent: nowhere. */
-  readonly log?: { readonly format: "json" | "text"; write(line: string): void };
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly body?: AppOptions["body"];
   readonly streams?: AppOptions["streams"];
@@ -36,29 +39,38 @@ export interface RunningServer {
   /** Signs one browser in, once. */
   readonly login_url: string;
   readonly desk: Desk;
-  /** Takes no new work, lets running turns go on for `bound_ms`, then stops them; ends when the last answer is out. */
-  close(bound_ms?: number): Promise<void>;
+  /**
+   * Takes no new work, lets running turns go on for `bound_ms`, then stops them, or at once when `now` aborts; ends
+   * when the last answer is out.
+   */
+  close(bound_ms?: number, now?: AbortSignal): Promise<Closing>;
 }
 
-const DRAIN_MS = 25_000;
+export interface Closing {
+  /** Turns that were cut off. */
+  readonly stopped: number;
+}
+
+/** With the stop that follows it, within the half minute that most who stop servers allow. */
+const DRAIN_MS = 20_000;
 const ANSWERS_MS = 2000;
 const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "localhost"]);
 
 /**
  * Serves the agent's sessions. The agent stays the caller's: it is not closed.
- * @throws {UsageError} the host may not be used like that. @throws {ConfigError} the token file or the address cannot be used.
+ * @throws {UsageError} the host or a folder may not be used like that.
+ * @throws {ConfigError} the token file, a setting or the address cannot be used. @throws {JournalUnavailable}
  */
 export async function startServer(agent: Agent, options: ServerOptions = {}): Promise<RunningServer> {
-  const { host = "127.0.0.1", port = 0, allowed_hosts = [], log, env = process.env, token_file, body, streams, ...limits } = options;
+  const { host = "127.0.0.1", port = 0, allowed_hosts = [], env = process.env, token_file, body, streams, ...limits } = options;
   if (!LOOPBACK.has(host) && token_file === undefined) {
     throw new UsageError(
       `Cannot listen on "${host}" with a token that nobody chose: add --token-file with the file that others get their token from`,
     );
   }
-  if (log !== undefined) await sendLogs(log.format, log.write);
-  const path = token_file ?? join(resolvePaths(env).data, "server.token");
+  const path = resolve(token_file ?? join(resolvePaths(env).data, "server.token"));
   const credentials = new Credentials(readOrCreateToken(path));
-  const desk = new Desk(agent, limits);
+  const desk = await openDesk(agent, limits);
   const closing = new AbortController();
   let names: readonly string[] = [];
   const app = createApp(desk, {
@@ -70,7 +82,7 @@ export async function startServer(agent: Agent, options: ServerOptions = {}): Pr
     ...(streams === undefined ? {} : { streams }),
   });
   const listener = await openListener((request, connection) => app.fetch(request, { connection }), host, port);
-  names = [...ownNames(host, listener.port), ...allowed_hosts.map((name) => name.toLowerCase())];
+  names = [...ownNames(host, listener.port), ...allowed_hosts.flatMap((name) => furtherNames(name.toLowerCase()))];
   const url = `http://${urlHost(host)}:${listener.port}`;
   logger("server").info("Listening", { url });
   return {
@@ -78,14 +90,22 @@ export async function startServer(agent: Agent, options: ServerOptions = {}): Pr
     token_file: path,
     login_url: `${url}/#login=${credentials.issueCode()}`,
     desk,
-    close: once(async (bound_ms = DRAIN_MS) => {
+    close: once(async (bound_ms, now) => {
       logger("server").info("Draining", { bound_ms, turns: desk.counts.turns });
-      await desk.drain(bound_ms);
+      const stopped = await desk.drain(bound_ms, now);
       closing.abort();
       await listener.close(ANSWERS_MS);
-      logger("server").info("Stopped");
+      logger("server").info("Stopped", { turns_cut_off: stopped });
+      return { stopped };
     }),
   };
+}
+
+/** V1. */
+async function openDesk(agent: Agent, { roots = [agent.workspace], ...limits }: DeskOptions): Promise<Desk> {
+  const folders = roots.map((root) => findWorkspace(root, process.cwd(), null));
+  await Promise.all([agent.workshop(folders[0]), agent.probe()]);
+  return new Desk(agent, { ...limits, roots: folders });
 }
 
 async function openListener(answer: Parameters<typeof listen>[0], host: string, port: number): Promise<Listener> {
@@ -103,11 +123,16 @@ function ownNames(host: string, port: number): readonly string[] {
   return [`${urlHost(host).toLowerCase()}:${port}`];
 }
 
+/** Behind a proxy that speaks HTTPS the name comes in Host and, with its scheme, in Origin. */
+function furtherNames(name: string): readonly string[] {
+  return name.startsWith("https://") ? [name, name.slice("https://".length)] : [name];
+}
+
 function urlHost(host: string): string {
   return isIP(host) === 6 ? `[${host}]` : host;
 }
 
-function once(close: (bound_ms?: number) => Promise<void>): (bound_ms?: number) => Promise<void> {
-  let closed: Promise<void> | null = null;
-  return (bound_ms) => closed ??= close(bound_ms);
+function once(close: (bound_ms: number, now?: AbortSignal) => Promise<Closing>): RunningServer["close"] {
+  let closed: Promise<Closing> | null = null;
+  return (bound_ms = DRAIN_MS, now) => closed ??= close(bound_ms, now);
 }

@@ -23,8 +23,10 @@ export function addTurnRoutes(app: Hono<AppEnv>, desk: Desk): void {
     checkBody(api.Prompt),
     async (c) => {
       const { text, if_busy = "refuse" } = c.req.valid("json");
-      const taken = await desk.prompt(c.req.valid("param").id, text, { source: SOURCE, if_busy });
-      if (c.req.valid("query").wait === "true") return answerEnd(c, taken.turn, await taken.ended);
+      const key = c.req.header("idempotency-key");
+      const taken = await desk.prompt(c.req.valid("param").id, text, { source: SOURCE, if_busy, ...(key === undefined ? {} : { key }) });
+      if (taken.repeated === true) c.header("idempotency-replayed", "true");
+      else if (c.req.valid("query").wait === "true") return answerEnd(c, taken.turn, await taken.ended);
       return answer(c, api.PromptTaken, { turn: taken.turn, ...(taken.queued ? { queued: true } : {}) }, 202);
     },
   );

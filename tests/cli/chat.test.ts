@@ -128,7 +128,14 @@ describe("describeCall()", () => {
   test("shows the text for the shell, every line of it, without what would act on the terminal", () => {
     const script = { shell: "/bin/sh", text: "one \u001b[2J\n\ntwo\u202e\n", cwd: "/w" };
     const shown = describeCall({ call: "call_1", name: "greet", input, reason: "why", script }, colors);
-    expect(shown).toBe("why\n  greet, by /bin/sh in /w:\n    one \ufffd[2J\n\n    two\ufffd\n");
+    expect(shown).toBe("why\n  greet, by /bin/sh in /w:\n    one \ufffd[2J\n\n    two<U+202E>\n");
+  });
+
+  test("shows what a terminal hides, and spaces that are none to a shell", () => {
+    const text = "rm\u00a0-rf\u200b x\u3000y\r\n\u{e0041}z\u2028 é日本語 e\u0301 😀";
+    const script = { shell: "/bin/sh", text, cwd: "/w" };
+    const shown = describeCall({ call: "call_1", name: "greet", input, reason: "why", script }, colors);
+    expect(shown).toContain("    rm<U+00A0>-rf<U+200B> x<U+3000>y<U+000D>\n    <U+E0041>z<U+2028> é日本語 e\u0301 😀\n");
   });
 
   test("shows the canonical input of any other call", () => {

@@ -44,7 +44,7 @@ describe("docs/cli.md", () => {
   for (const [path, command] of commands) {
     test(`${path}: every option, and no other`, () => {
       const options = Object.entries(command.parameters?.flags ?? {}).flatMap(([name, flag]) =>
-        flag.kind === "boolean" && flag.withNegated !== false && flag.default !== undefined
+        flag.kind === "boolean" && flag.withNegated !== false && flag.default !== false
           ? [kebab(name), kebab(`no${name[0]?.toUpperCase()}${name.slice(1)}`)]
           : [kebab(name)]
       );
@@ -70,6 +70,7 @@ describe("the objects in docs/cli.md", () => {
   let workspace: TestWorkspace;
   let session = "";
   let model = "";
+  let foreign = "";
 
   const printed = async (args: readonly string[]) => {
     const { stdout } = await runOrrery(args, { cwd: workspace.path, home: workspace.home });
@@ -80,6 +81,8 @@ describe("the objects in docs/cli.md", () => {
     workspace = await createWorkspace();
     await workspace.tool("count", 'echo "$STELLA_INPUT_PATH"');
     await workspace.write(".stella/tools/bad.toml", "name = 1\n");
+    const golden = readFileSync(join(root, "tests/fixtures/journal/v1.jsonl"), "utf8").split("\n");
+    foreign = await workspace.write("foreign.jsonl", golden.slice(0, 48).map((line) => `${line}\n`).join(""));
     model = await workspace.script({ calls: [{ name: "count", arguments: {} }] }, { text: "done" });
     session = ((await printed(["run", "--model", model, "--output-format", "json", "go"])) as { session: string }).session;
   });
@@ -96,8 +99,11 @@ describe("the objects in docs/cli.md", () => {
     "sessions list": () => ["sessions", "list", "--json"],
     "sessions show": () => ["sessions", "show", session, "--json"],
     "sessions fork": () => ["sessions", "fork", session, "--json"],
+    "sessions cancel": () => ["sessions", "cancel", session, "--json"],
+    "sessions import": () => ["sessions", "import", foreign, "--json"],
     trust: () => ["trust", "--json"],
     config: () => ["config", "--json"],
+    doctor: () => ["doctor", "--model", model, "--json"],
     version: () => ["version", "--json"],
   };
 

@@ -92,7 +92,8 @@ describe("a narrator", () => {
 describe("text for people", () => {
   test("shortens by whole characters", () => {
     expect(oneLine("a  b\n\tc", 10)).toBe("a b c");
-    expect(oneLine("🙂🙂🙂🙂", 3)).toBe("🙂🙂…");
+    expect(oneLine("🙂🙂🙂🙂", 3)).toBe("🙂…");
+    expect(oneLine("🙂🙂", 4)).toBe("🙂🙂");
   });
 
   test("is rid of what could change how the rest of it reads", () => {

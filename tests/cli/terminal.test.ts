@@ -13,8 +13,10 @@ describe("wrap()", () => {
     expect(wrap("see /a/very/long/path/to/a/file.toml there", 12)).toEqual(["see", "/a/very/long/path/to/a/file.toml", "there"]);
   });
 
-  test("counts characters and not code units, and lets no control character through", () => {
-    expect(wrap("\u{1f600}\u{1f600} \u{1f600}", 4)).toEqual(["\u{1f600}\u{1f600} \u{1f600}"]);
+  test("counts columns and not code units, and lets no control character through", () => {
+    expect(wrap("\u{1f600}\u{1f600} \u{1f600}", 7)).toEqual(["\u{1f600}\u{1f600} \u{1f600}"]);
+    expect(wrap("\u{1f600}\u{1f600} \u{1f600}", 6)).toEqual(["\u{1f600}\u{1f600}", "\u{1f600}"]);
+    expect(wrap("e\u0301e\u0301 e\u0301", 4)).toEqual(["e\u0301e\u0301 e\u0301"]);
     expect(wrap("a\u001b[2Jb\r\nc", 80)).toEqual(["a\ufffd[2Jb c"]);
   });
 

@@ -54,6 +54,71 @@ describe("the command line refuses", () => {
   });
 });
 
+describe("who asked for JSON gets it, whatever goes wrong", () => {
+  const printed = async (...args: readonly string[]) => {
+    const { code, stdout, stderr } = await runOrrery(args, { home });
+    return {
+      code,
+      output: stdout === "" ? null : JSON.parse(stdout) as Record<string, unknown>,
+      said: stderr.replace(/^orrery: /, "").trim(),
+    };
+  };
+
+  const objects: readonly (readonly [title: string, args: readonly string[]])[] = [
+    ["an unknown command", ["sesions", "list", "--json"]],
+    ["an unknown option", ["tools", "--bogus", "--json"]],
+    ["a value that does not parse", ["sessions", "list", "--json", "--limit", "0"]],
+    ["a missing argument", ["sessions", "show", "--json"]],
+    ["an argument too many", ["version", "--json", "x"]],
+    ["a session that is not there", ["sessions", "show", "--json", "ses_1"]],
+    ["a folder that is not there", ["tools", "--validate", "./missing", "--json"]],
+    ["a workspace that is not there", ["config", "--json", "--workspace", "./missing"]],
+  ];
+  for (const [title, args] of objects) {
+    test(title, async () => {
+      const { code, output, said } = await printed(...args);
+      expect({ code, output }).toEqual({ code: 2, output: { schema_version: 1, error: { kind: "usage", message: said } } });
+      expect(said).toContain("Cannot ");
+    });
+  }
+
+  test("a run's object has the same keys, also if the line cannot be read", async () => {
+    for (const format of [["-o", "json"], ["--output-format=json"], ["--outputFormat", "json"]]) {
+      const { code, output, said } = await printed("run", ...format, "--bogus", "x");
+      expect(code).toBe(2);
+      expect(Object.keys(output ?? {})).toEqual(
+        ["schema_version", "status", "text", "session", "model", "steps", "calls", "usage", "speculation", "reason"],
+      );
+      expect(output).toMatchObject({ status: "failed", reason: said });
+    }
+    expect((await printed("sessions", "resume", "ses_1", "-o", "json", "--mode", "x")).output).toMatchObject({ status: "failed" });
+  });
+
+  test("a stream of lines ends with one of type error, before and after it began", async () => {
+    for (
+      const args of [
+        ["run", "-o", "stream-json", "--bogus", "x"],
+        ["run", "-o", "stream-json", "--session", "ses_1", "x"],
+        ["sessions", "resume", "-o", "stream-json", "ses_1"],
+        ["sessions", "events"],
+        ["sessions", "events", "ses_1"],
+      ]
+    ) {
+      const { code, output, said } = await printed(...args);
+      expect({ code, output }).toEqual({ code: 2, output: { type: "error", kind: "usage", message: said } });
+    }
+  });
+
+  test("settings that cannot be read are of kind configuration", async () => {
+    const { code, output } = await printed("run", "-o", "stream-json", "--model", "nonsense", "x");
+    expect({ code, output }).toMatchObject({ code: 5, output: { type: "error", kind: "configuration" } });
+  });
+
+  test("what stands behind -- is no option", async () => {
+    expect(await printed("run", "--bogus", "--", "--json")).toMatchObject({ code: 2, output: null });
+  });
+});
+
 describe("the command line explains itself", () => {
   test("with help for every command, on standard output", async () => {
     for (

@@ -157,7 +157,7 @@ describe("an event stream", () => {
     expect(reader.messages.every(({ event, value }) => event === "message" && value !== null)).toBe(true);
     expect(ids(reader)).toEqual(upTo(page.head));
     reader.cut();
-  });
+  }, 30_000);
 
   test("follows a session that another runtime drives", async () => {
     await start();
@@ -222,5 +222,5 @@ describe("the same events", () => {
     }
     const ahead = await subject.ask("GET", `/v1/sessions/${session}/events?after=999999`);
     expect([ahead.status, ahead.body.type]).toEqual([409, "urn:orrery:problem:cursor_ahead"]);
-  });
+  }, 30_000);
 });

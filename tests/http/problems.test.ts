@@ -53,6 +53,8 @@ describe("a problem", () => {
     expect([status, headers.get("allow")]).toEqual([405, "DELETE, GET, HEAD"]);
     expect((await subject.ask("GET", `/v1/sessions/${session}/prompts`)).headers.get("allow")).toBe("POST");
     expect((await subject.ask("OPTIONS", "/v1/sessions")).status).toBe(405);
+    const head = `Host: 127.0.0.1:${subject.port}\r\nAuthorization: Bearer ${subject.token}\r\n`;
+    expect((await rawStatus(subject.port, `TRACE /v1/sessions HTTP/1.1\r\n${head}\r\n`)).status).toBe(405);
   });
 
   test("is 415 for anything but plain JSON, before the body is looked at", async () => {

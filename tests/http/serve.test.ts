@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, 
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { openAgent } from "../../lib/agent/agent.ts";
-import { createApp } from "../../lib/http/embed.ts";
+import { createApp, openServerLog } from "../../lib/http/embed.ts";
 import { readOrCreateToken } from "../../lib/http/token.ts";
 import { startServer } from "../../lib/http/serve.ts";
 import { rawStatus, startTestServer, type TestServer } from "../fixtures/server.ts";
@@ -116,8 +116,8 @@ describe("where it listens", () => {
 
 test("the log and the journal hold nothing of the token, and the log nothing of what was said", async () => {
   const lines: string[] = [];
+  await openServerLog("json", (line) => void lines.push(line));
   subject = await startTestServer({
-    server: { log: { format: "json", write: (line) => void lines.push(line) } },
     prepare: (workspace) => workspace.tool("hello", "echo canary-output"),
     script: [{ text: "canary-reply", calls: [{ name: "hello", arguments: { canary_input: "canary-input" } }] }, { text: "done" }],
   });

@@ -135,6 +135,19 @@ describe("cancel", () => {
     reader.cut();
   }, 20_000);
 
+  test("reaches a turn that another runtime drives", async () => {
+    await start({
+      prepare: (workspace) => workspace.tool("slow", "touch begun; exec sleep 600"),
+      script: [{ calls: [call("slow")] }, { text: "never" }],
+    });
+    const other = await subject.another().create();
+    const ended = other.prompt("go", { source: "test" });
+    while (!existsSync(join(subject.workspace.path, "begun"))) await new Promise((resolve) => setTimeout(resolve, 10));
+    const { status, body } = await subject.ask("POST", `/v1/sessions/${other.id}/cancel`, {});
+    expect([status, body]).toEqual([202, { turn: 1, dropped: 0 }]);
+    expect(await ended).toMatchObject({ reason: "cancelled", calls: [{ outcome: { kind: "cancelled" } }] });
+  }, 20_000);
+
   test("with a grace lets what runs finish, and starts nothing more", async () => {
     const session = await start({
       prepare: async (workspace) => {
@@ -210,7 +223,22 @@ describe("draining", () => {
     const waiting = prompt(session, "?wait=true");
     const reader = await subject.follow(session);
     await typed(reader, "attempt_started");
-    await subject.server.close(50);
+    expect(await subject.server.close(50)).toEqual({ stopped: 1 });
     expect((await waiting).body).toMatchObject({ reason: "stopped", detail: "the server was shut down" });
+  });
+
+  test("leaves a question open, and tells who waits for the turn that it goes on elsewhere", async () => {
+    const session = await start({
+      prepare: (workspace) => workspace.tool("ask", "true", 'approval = "always"'),
+      script: [{ calls: [call("ask")] }, { text: "done" }],
+      agent: { mode: "normal" },
+    });
+    const reader = await subject.follow(session);
+    const waiting = prompt(session, "?wait=true");
+    await typed(reader, "approval_requested");
+    expect(await subject.server.close(600_000)).toEqual({ stopped: 0 });
+    const { status, body, headers } = await waiting;
+    expect([status, body.type, headers.get("retry-after")]).toEqual([503, "urn:orrery:problem:draining", "5"]);
+    expect(reader.messages.some(({ value }) => value.type === "turn_ended")).toBe(false);
   });
 });

@@ -1,0 +1,15 @@
+import { withAgent } from "../agent.ts";
+import type { Ending } from "../ending.ts";
+import type { NoFlags } from "../flags.ts";
+import type { Shell } from "../terminal.ts";
+
+export async function exportSession(shell: Shell, _flags: NoFlags, id: string): Promise<Ending> {
+  return await withAgent<Ending>(shell, {}, async (agent) => {
+    for await (const lines of agent.export(id)) {
+      shell.out.write(lines);
+      await shell.out.flushed();
+      if (shell.out.failure !== null) break;
+    }
+    return "completed";
+  });
+}

@@ -1,0 +1,23 @@
+import { createReadStream, statSync } from "node:fs";
+import process from "node:process";
+import { UsageError } from "../../mod.ts";
+import { withAgent } from "../agent.ts";
+import type { Ending } from "../ending.ts";
+import type { JsonFlag } from "../flags.ts";
+import type { Shell } from "../terminal.ts";
+
+export async function importSession(shell: Shell, flags: JsonFlag, file: string): Promise<Ending> {
+  const lines: AsyncIterable<Uint8Array> = file === "-" ? process.stdin : openFile(file);
+  const imported = await withAgent(shell, {}, (agent) => agent.import(lines));
+  shell.out.write(flags.json ? `${JSON.stringify({ schema_version: 1, ...imported })}\n` : `${imported.session}\n`);
+  return "completed";
+}
+
+function openFile(file: string): AsyncIterable<Uint8Array> {
+  try {
+    if (!statSync(file).isDirectory()) return createReadStream(file);
+  } catch (error) {
+    throw new UsageError(`Cannot import "${file}" as it cannot be read: ${(error as Error).message}`);
+  }
+  throw new UsageError(`Cannot import "${file}" as it is a directory: name a file, or - for standard input`);
+}

@@ -1,0 +1,239 @@
+/**
+ * A client of the HTTP API: its operations as methods, and a session's events as one sequence that outlives dropped
+ * connections and restarts of the server. It needs nothing but `fetch`.
+ *
+ * Its types are those that the OpenAPI document is made from.
+ */
+import type { InferInput, InferOutput } from "valibot";
+import { type ClientEvent, type Connect, followEvents, sleep } from "./client-events.ts";
+import type * as api from "./schemas.ts";
+
+export interface ClientOptions {
+  /** As `orrery serve` prints it. */
+  readonly url: string;
+  /** What is in the token's file; as a function it is asked for at each request. */
+  readonly token: string | (() => string | Promise<string>);
+  /** Takes the place of the host's own. */
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
+}
+
+export interface FollowOptions {
+  /** The last event that was seen; 0, the default: none. */
+  readonly after?: number;
+  /** Ends the sequence when it aborts. */
+  readonly signal?: AbortSignal;
+}
+
+export interface PromptOptions {
+  readonly if_busy?: "refuse" | "queue";
+  /** The same key makes one prompt of a request that is sent again, whoever sends it; else each prompt has its own. */
+  readonly idempotency_key?: string;
+  readonly signal?: AbortSignal;
+}
+
+export type SessionDocument = InferOutput<typeof api.SessionState>;
+export type NewSessionBody = InferInput<typeof api.NewSession>;
+export type ApprovalBody = InferInput<typeof api.ApprovalAnswer>;
+
+/** What the server answers when it does not do what it was asked (RFC 9457). */
+export class ApiProblem extends Error {
+  override readonly name = "ApiProblem";
+  constructor(
+    readonly status: number,
+    /** The end of the problem's type: `busy`, `unknown_session`, … */
+    readonly code: string,
+    detail: string,
+    readonly errors: readonly { readonly pointer: string; readonly detail: string }[] = [],
+    readonly retry_after_ms: number | null = null,
+  ) {
+    super(detail);
+  }
+}
+
+/** By the names that OpenAPI has for them. */
+export const OPERATIONS = {
+  capabilities: "GET /v1/capabilities",
+  listTools: "GET /v1/tools",
+  listSessions: "GET /v1/sessions",
+  createSession: "POST /v1/sessions",
+  getSession: "GET /v1/sessions/{id}",
+  deleteSession: "DELETE /v1/sessions/{id}",
+  prompt: "POST /v1/sessions/{id}/prompts",
+  resume: "POST /v1/sessions/{id}/resume",
+  cancel: "POST /v1/sessions/{id}/cancel",
+  forkSession: "POST /v1/sessions/{id}/fork",
+  answerApproval: "POST /v1/sessions/{id}/approvals/{call}",
+  getCall: "GET /v1/sessions/{id}/calls/{call}",
+  getEvents: "GET /v1/sessions/{id}/events",
+} as const;
+
+/** About six seconds in all. */
+const PROMPT_TRIES = 6;
+const FIRST_PAUSE_MS = 100;
+
+type Operation = keyof typeof OPERATIONS;
+
+interface Input {
+  readonly id?: string;
+  readonly call?: string;
+  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  readonly body?: object;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * @example
+ * const client = createClient({ url, token });
+ * const { session } = await client.create({ workspace: "/srv/project" });
+ * for await (const event of client.run(session, "How many words has README.md?")) {
+ *   if (event.type === "reply_committed") console.log(event.text);
+ * }
+ */
+export function createClient(options: ClientOptions): Client {
+  return new Client(options);
+}
+
+export class Client {
+  readonly #options: ClientOptions;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+  }
+
+  capabilities(): Promise<InferOutput<typeof api.Capabilities>> {
+    return this.#json("capabilities");
+  }
+
+  tools(workspace?: string): Promise<InferOutput<typeof api.Tools>> {
+    return this.#json("listTools", { query: { workspace } });
+  }
+
+  sessions(query: { readonly limit?: number; readonly cursor?: string } = {}): Promise<InferOutput<typeof api.SessionList>> {
+    return this.#json("listSessions", { query });
+  }
+
+  create(body: NewSessionBody = {}): Promise<InferOutput<typeof api.SessionOpened>> {
+    return this.#json("createSession", { body });
+  }
+
+  state(id: string): Promise<SessionDocument> {
+    return this.#json("getSession", { id });
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.#ask("deleteSession", { id });
+  }
+
+  /** Resolves when the prompt is durable. Sent again under its key where no answer comes: it begins one turn at most. */
+  async prompt(
+    id: string,
+    text: string,
+    { idempotency_key = crypto.randomUUID(), signal = new AbortController().signal, ...rest }: PromptOptions = {},
+  ): Promise<InferOutput<typeof api.PromptTaken>> {
+    for (let tries = 1;; tries++) {
+      try {
+        return await this.#json("prompt", { id, body: { text, ...rest }, headers: { "idempotency-key": idempotency_key }, signal });
+      } catch (error) {
+        if (error instanceof ApiProblem || signal.aborted || tries >= PROMPT_TRIES) throw error;
+        await sleep(FIRST_PAUSE_MS * 2 ** tries, signal);
+      }
+    }
+  }
+
+  /**
+   * Begins a turn and gives what happens in it to its end, also if the server ends meanwhile: the next one is told to go
+   * on. Leaving the loop does not stop the turn.
+   */
+  async *run(id: string, text: string, options: PromptOptions = {}): AsyncGenerator<ClientEvent, void> {
+    const { seq } = await this.state(id);
+    const { turn } = await this.prompt(id, text, options);
+    for await (const event of this.follow(id, { after: seq, ...(options.signal === undefined ? {} : { signal: options.signal }) })) {
+      if (event.type === "connected") await this.#resumeIfLeft(id);
+      yield event;
+      if (event.type === "turn_ended" && event.turn === turn) return;
+    }
+  }
+
+  resume(id: string): Promise<InferOutput<typeof api.PromptTaken>> {
+    return this.#json("resume", { id, body: {} });
+  }
+
+  cancel(id: string, body: InferInput<typeof api.Cancel> = {}): Promise<InferOutput<typeof api.Cancelled>> {
+    return this.#json("cancel", { id, body });
+  }
+
+  fork(id: string, body: InferInput<typeof api.ForkAt> = {}): Promise<InferOutput<typeof api.Forked>> {
+    return this.#json("forkSession", { id, body });
+  }
+
+  answer(id: string, call: string, body: ApprovalBody): Promise<InferOutput<typeof api.ApprovalTaken>> {
+    return this.#json("answerApproval", { id, call, body });
+  }
+
+  call(id: string, call: string): Promise<InferOutput<typeof api.CallDetail>> {
+    return this.#json("getCall", { id, call });
+  }
+
+  /** One page of what is recorded. */
+  events(id: string, query: { readonly after?: number; readonly limit?: number } = {}): Promise<InferOutput<typeof api.EventPage>> {
+    return this.#json("getEvents", { id, query });
+  }
+
+  /**
+   * What is recorded behind `after`, then what happens, until the signal aborts, the loop is left, or the session is
+   * removed. Comes back by itself after whatever breaks the connection. @throws {ApiProblem} what waiting does not mend.
+   */
+  follow(id: string, { after = 0, signal = new AbortController().signal }: FollowOptions = {}): AsyncGenerator<ClientEvent, void> {
+    const connect: Connect = async (cursor, given) => {
+      const headers = { accept: "application/x-ndjson" };
+      return (await this.#ask("getEvents", { id, query: { after: cursor }, headers, signal: given })).body;
+    };
+    return followEvents(connect, after, signal);
+  }
+
+  async #resumeIfLeft(id: string): Promise<void> {
+    try {
+      if ((await this.state(id)).status === "interrupted") await this.resume(id);
+    } catch (error) {
+      // Somebody else was faster, or the connection is gone again: the next one tells.
+      if (error instanceof ApiProblem && error.status !== 409 && error.status < 500) throw error;
+    }
+  }
+
+  async #json<T>(operation: Operation, input: Input = {}): Promise<T> {
+    return await (await this.#ask(operation, { ...input, headers: { accept: "application/json", ...input.headers } })).json() as T;
+  }
+
+  /** @throws {ApiProblem} @throws what `fetch` throws. */
+  async #ask(operation: Operation, { id = "", call = "", query = {}, body, headers, signal }: Input): Promise<Response> {
+    const { url, token, fetch: send = fetch } = this.#options;
+    const [method = "", path = ""] = OPERATIONS[operation].split(" ");
+    const given = Object.entries(query).flatMap(([name, value]) => value === undefined ? [] : [[name, String(value)]]);
+    const search = given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
+    const place = path.replace("{id}", encodeURIComponent(id)).replace("{call}", encodeURIComponent(call));
+    const response = await send(`${url.replace(/\/+$/, "")}${place}${search}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${typeof token === "string" ? token : await token()}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+    if (!response.ok) throw await toProblem(response);
+    return response;
+  }
+}
+
+async function toProblem(response: Response): Promise<ApiProblem> {
+  const text = await response.text();
+  const seconds = Number(response.headers.get("retry-after") ?? NaN);
+  const retry_after_ms = Number.isFinite(seconds) ? seconds * 1000 : null;
+  if (!(response.headers.get("content-type") ?? "").startsWith("application/problem+json")) {
+    return new ApiProblem(response.status, "unknown", `The server answered with status ${response.status}`, [], retry_after_ms);
+  }
+  const { type, detail, errors } = JSON.parse(text) as InferOutput<typeof api.ProblemBody>;
+  return new ApiProblem(response.status, type.slice(type.lastIndexOf(":") + 1), detail, errors, retry_after_ms);
+}

@@ -1,0 +1,98 @@
+/** What can be done with a session: prompt it, stop it, resume it, fork it. */
+import { type Api, messageOf, newKey } from "./api.ts";
+import { part, setText } from "./dom.ts";
+import type { Story } from "./story.ts";
+import { toVisible } from "./text.ts";
+
+export interface ComposerState {
+  readonly story: Story;
+  readonly status: string;
+  /** The event that is looked at; null: live. */
+  readonly past: number | null;
+}
+
+export interface ComposerHooks {
+  fork(): Promise<void>;
+  live(): void;
+  sent(): void;
+}
+
+export class Composer {
+  readonly #api: Api;
+  readonly #path: string;
+  readonly #hooks: ComposerHooks;
+  readonly #text = part<HTMLTextAreaElement>("prompt");
+  readonly #word = part("composer-word");
+  /** Of the text that is not known to have arrived: sent again it counts once. */
+  #key: { readonly text: string; readonly key: string } | null = null;
+  #busy = false;
+  #state: ComposerState | null = null;
+
+  constructor(api: Api, session: string, hooks: ComposerHooks, signal: AbortSignal) {
+    this.#api = api;
+    this.#path = `v1/sessions/${session}`;
+    this.#hooks = hooks;
+    this.#text.value = "";
+    setText(this.#word, "");
+    const press = (id: string, act: () => Promise<void>) => part(id).addEventListener("click", () => this.#attempt(act), { signal });
+    press("stop", () => this.#api.post(`${this.#path}/cancel`, {}));
+    press("resume", () => this.#api.post(`${this.#path}/resume`, {}));
+    press("fork", () => this.#hooks.fork());
+    press("fork-here", () => this.#hooks.fork());
+    part("to-live").addEventListener("click", () => this.#hooks.live(), { signal });
+    part("composer").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#attempt(() => this.#send());
+    }, { signal });
+    this.#text.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      this.#attempt(() => this.#send());
+    }, { signal });
+    this.#text.addEventListener("input", () => this.#draw(), { signal });
+  }
+
+  draw(state: ComposerState): void {
+    this.#state = state;
+    this.#draw();
+  }
+
+  #draw(): void {
+    const state = this.#state;
+    if (state === null) return;
+    const { status, past, story } = state;
+    part("composer").hidden = past !== null;
+    part("past").hidden = past === null;
+    if (past !== null) setText(part("past-word"), `As of event ${story.seq}`);
+    const open = status === "running" || status === "waiting";
+    part("stop").hidden = past !== null || status === "idle";
+    part("resume").hidden = past !== null || status !== "interrupted";
+    const send = part<HTMLButtonElement>("send");
+    send.disabled = this.#busy || this.#text.value.trim() === "" || status === "interrupted" || status === "held";
+    setText(send, open ? "Queue" : "Send");
+  }
+
+  async #send(): Promise<void> {
+    const text = this.#text.value;
+    if (text.trim() === "") return;
+    const key = this.#key?.text === text ? this.#key.key : newKey();
+    this.#key = { text, key };
+    const { queued } = await this.#api.post<{ readonly queued?: boolean }>(`${this.#path}/prompts`, { text, if_busy: "queue" }, key);
+    this.#key = null;
+    if (this.#text.value === text) this.#text.value = "";
+    setText(this.#word, queued === true ? "Queued: it begins when the turn has ended." : "");
+    this.#hooks.sent();
+  }
+
+  /** One thing at a time; what went wrong is said, and what was typed stays. */
+  #attempt(act: () => Promise<void>): void {
+    if (this.#busy) return;
+    this.#busy = true;
+    this.#draw();
+    setText(this.#word, "");
+    act().catch((error: unknown) => setText(this.#word, toVisible(messageOf(error)))).finally(() => {
+      this.#busy = false;
+      this.#draw();
+    });
+  }
+}

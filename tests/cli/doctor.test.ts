@@ -1,0 +1,199 @@
+/** What `orrery doctor` finds, that each finding has a remedy, and that it starts nothing of a workspace. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
+import { runOrrery } from "../host/orrery.ts";
+import { hasTerminal, startOnTerminal } from "../host/terminal.ts";
+
+/** Each starts the program, some of them several times, from source. */
+const LIMIT_MS = 30_000;
+
+interface Found {
+  readonly check: string;
+  readonly level: string;
+  readonly text: string;
+  readonly remedy?: string;
+}
+
+let workspace: TestWorkspace;
+let server: Server | null;
+let model: string;
+
+beforeEach(async () => {
+  workspace = await createWorkspace();
+  server = null;
+  model = await workspace.script({ text: "never asked" });
+});
+afterEach(async () => {
+  server?.closeAllConnections();
+  server?.close();
+  await workspace.remove();
+});
+
+async function doctor(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const { code, stdout, stderr } = await runOrrery(["doctor", "--json", ...args], { cwd: workspace.path, home: workspace.home, env });
+  const { ok, findings } = JSON.parse(stdout) as { readonly ok: boolean; readonly findings: readonly Found[] };
+  expect(findings.filter(({ level, remedy }) => (level === "ok") !== (remedy === undefined))).toEqual([]);
+  expect([ok, stderr]).toEqual([code === 0, ""]);
+  return { code, of: (check: string, level: string) => findings.filter((each) => each.check === check && each.level === level), findings };
+}
+
+/** A server that answers everything with this. */
+async function serve(status: number, body = "", seen: (path: string, authorization: string) => void = () => undefined): Promise<string> {
+  const started = createServer((request, response) => {
+    seen(request.url ?? "", request.headers.authorization ?? "");
+    response.writeHead(status, { "content-type": "application/json" }).end(body);
+  });
+  server = started;
+  await new Promise<void>((listening) => void started.listen(0, "127.0.0.1", listening));
+  return `http://127.0.0.1:${(started.address() as AddressInfo).port}`;
+}
+
+describe("orrery doctor", () => {
+  test("says of every part that it works, and exits with 0", async () => {
+    const { code, findings } = await doctor(["--model", model]);
+    expect(code).toBe(0);
+    const well = new Set(findings.filter(({ level }) => level === "ok").map(({ check }) => check));
+    for (const check of ["settings", "model", "journal", "tools", "hooks", "speculation", "worker"]) expect(well).toContain(check);
+    expect(new Set(findings.map(({ check }) => check))).toContain("containment");
+    expect(findings.find(({ check }) => check === "machine")?.text).toMatch(/^This is Orrery (?:built for|from source on) /);
+  }, LIMIT_MS);
+
+  test("starts nothing of the workspace, trusted or not", async () => {
+    await workspace.tool("mark", "touch canary");
+    const hook = { hooks: [{ type: "command", command: "touch canary" }] };
+    await workspace.write(".orrery/settings.json", JSON.stringify({ hooks: { SessionStart: [hook], PreToolUse: [hook], Stop: [hook] } }));
+    for (const args of [[], ["--trust-workspace"]]) expect((await doctor(["--model", model, ...args])).code).toBe(0);
+    expect(existsSync(join(workspace.path, "canary"))).toBe(false);
+  }, LIMIT_MS);
+
+  test("names what is not trusted, tools and hooks, and the command", async () => {
+    await workspace.tool("mark", "true");
+    await workspace.write(
+      ".orrery/settings.json",
+      JSON.stringify({ hooks: { Stop: [{ hooks: [{ type: "command", command: "true" }] }] } }),
+    );
+    const { code, of } = await doctor(["--model", model]);
+    expect(code).toBe(0);
+    expect(of("tools", "warning")).toMatchObject([{
+      text: expect.stringContaining("mark"),
+      remedy: expect.stringContaining(`orrery trust ${workspace.path}`),
+    }]);
+    expect(of("hooks", "warning")).toMatchObject([{ text: expect.stringContaining("1 hook may not run") }]);
+    expect((await doctor(["--model", model, "--trust-workspace"])).of("hooks", "ok")).toMatchObject([{ text: "1 hook active" }]);
+  }, LIMIT_MS);
+
+  test("takes a broken tool for an error, and early reads that are off for something to know", async () => {
+    await workspace.write(".stella/tools/bad.toml", "name = 1\n");
+    await mkdir(join(workspace.home, "config"), { recursive: true });
+    await writeFile(join(workspace.home, "config/settings.json"), '{ "speculation": "off" }');
+    const { code, of } = await doctor(["--model", model, "--trust-workspace"]);
+    expect(code).toBe(1);
+    expect(of("tools", "error")).toMatchObject([{ remedy: expect.stringContaining("orrery tools --validate") }]);
+    expect(of("speculation", "note").length).toBe(1);
+  }, LIMIT_MS);
+
+  test("says where a setting is wrong, and checks the rest all the same", async () => {
+    await workspace.write(".orrery/settings.json", '{\n  "mode": "careful"\n}\n');
+    const { code, of } = await doctor(["--model", model]);
+    expect(code).toBe(1);
+    expect(of("settings", "error")).toMatchObject([{ text: expect.stringContaining("settings.json:2:") }]);
+    for (const check of ["model", "journal", "worker"]) expect([check, of(check, "ok").length]).toEqual([check, 1]);
+  }, LIMIT_MS);
+
+  test("says that the journal cannot be written, and checks the rest all the same", async () => {
+    await writeFile(join(workspace.home, "data"), "a file where a folder must be");
+    const { code, of } = await doctor(["--model", model]);
+    expect(code).toBe(1);
+    expect(of("journal", "error")).toMatchObject([{ remedy: expect.stringContaining("ORRERY_HOME") }]);
+    for (const check of ["model", "tools", "worker"]) expect([check, of(check, "ok").length]).toEqual([check, 1]);
+  }, LIMIT_MS);
+
+  test("says that STELLA_BASH_SANDBOX has no effect", async () => {
+    const { of } = await doctor(["--model", model], { STELLA_BASH_SANDBOX: "off" });
+    expect(of("containment", "warning").map(({ text }) => text)).toContain(
+      "STELLA_BASH_SANDBOX is set, and has no effect: nothing reads it",
+    );
+  }, LIMIT_MS);
+
+  test.skipIf(!hasTerminal)("keeps to the width of a narrow terminal", async () => {
+    const run = startOnTerminal(["doctor", "--model", model], {
+      cwd: workspace.path,
+      home: workspace.home,
+      columns: 60,
+      env: { NO_COLOR: "1" },
+    });
+    const { code, shown } = await run.ended();
+    expect(code).toBe(0);
+    // A path that is longer stays whole, so that it can be copied.
+    expect(shown.replaceAll("checking ...\r\x1b[K", "").split(/\r?\n/).filter((line) => line.length > 60 && !line.includes("/"))).toEqual(
+      [],
+    );
+  }, LIMIT_MS);
+});
+
+describe("the model's endpoint", () => {
+  const list = JSON.stringify({ object: "list", data: [{ id: "qwen3" }] });
+  const answers: readonly (readonly [title: string, status: number, body: string, level: string, code: number, says: string])[] = [
+    ["answers and has the model", 200, list, "ok", 0, "answers"],
+    ["answers with something else than a list", 200, "<html>", "ok", 0, "answers"],
+    ["does not list the model", 200, list.replace("qwen3", "other"), "warning", 0, "does not list this model"],
+    ["refuses the key", 401, "{}", "error", 1, "refuses the key (401)"],
+    ["has no list of models", 404, "{}", "note", 0, "404"],
+    ["leads elsewhere", 302, "", "note", 0, "302"],
+  ];
+  for (const [title, status, body, level, code, says] of answers) {
+    test(title, async () => {
+      const asked: string[] = [];
+      const url = await serve(status, body, (path, authorization) => asked.push(`${path} ${authorization}`));
+      const found = await doctor(["--model", "local/qwen3", "--base-url", `${url}/v1/`], { ORRERY_LOCAL_API_KEY: "secret-key" });
+      expect([found.code, asked]).toEqual([code, ["/v1/models Bearer secret-key"]]);
+      expect(found.of("model", level)).toMatchObject([{ text: expect.stringContaining(says) }]);
+      expect(JSON.stringify(found.findings)).not.toContain("secret-key");
+    }, LIMIT_MS);
+  }
+
+  test("cannot be reached", async () => {
+    const url = await serve(200);
+    await new Promise((closed) => server?.close(closed));
+    const { code, of } = await doctor(["--model", "local/qwen3", "--base-url", `${url}/v1`]);
+    expect([code, of("model", "error")]).toMatchObject([1, [{ text: expect.stringContaining("cannot be reached") }]]);
+  }, LIMIT_MS);
+
+  test("is not known without a key or a name: an error that names the choices", async () => {
+    const { code, of } = await doctor([]);
+    expect([code, of("model", "error")]).toMatchObject([1, [{
+      text: expect.stringContaining("OPENAI_API_KEY"),
+      remedy: expect.stringContaining("--model"),
+    }]]);
+  }, LIMIT_MS);
+});
+
+describe("orrery doctor --server", () => {
+  const ask = (url: string) => runOrrery(["doctor", "--server", url], { home: workspace.home });
+
+  test("exits with 0 while the server takes work and with 1 when it does not, or is not there", async () => {
+    const ready = await ask(await serve(200));
+    expect(ready).toMatchObject({ code: 0, stdout: expect.stringContaining("takes work") });
+    server?.close();
+    const draining = await ask(`${await serve(503)}/`);
+    expect(draining).toMatchObject({ code: 1, stdout: expect.stringContaining("503") });
+    const gone = await serve(200);
+    await new Promise((closed) => server?.close(closed));
+    expect(await ask(gone)).toMatchObject({ code: 1, stdout: expect.stringContaining("cannot be reached") });
+  }, LIMIT_MS);
+
+  test("asks nothing else, and opens no journal", async () => {
+    const paths: string[] = [];
+    await ask(await serve(200, "", (path) => paths.push(path)));
+    expect([paths, existsSync(join(workspace.home, "data"))]).toEqual([["/readyz"], false]);
+  }, LIMIT_MS);
+
+  test("refuses what is not the address of a server", async () => {
+    expect(await ask("4760")).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("http://127.0.0.1:4760") });
+  }, LIMIT_MS);
+});

@@ -1,0 +1,63 @@
+/** Manual pages: one for every command, whole, and accepted by what shows them. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { everyCommand, readReference } from "../../cli/reference.ts";
+import { runOrrery } from "../host/orrery.ts";
+
+const has = (program: string) => spawnSync("sh", ["-c", `command -v ${program}`]).status === 0;
+const commands = everyCommand(readReference());
+let home: string;
+let pages: string;
+
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), "orrery-man-"));
+  pages = join(home, "man1");
+  expect(await runOrrery(["man", "--output", pages], { home })).toMatchObject({ code: 0, stdout: "" });
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+describe("orrery man", () => {
+  test("writes a page for every command and group", () => {
+    expect(readdirSync(pages).toSorted()).toEqual(commands.map(({ path }) => `${path.replaceAll(" ", "-")}.1`).toSorted());
+  });
+
+  test("names every option of a command in its page", () => {
+    for (const { path, options } of commands) {
+      const page = readFileSync(join(pages, `${path.replaceAll(" ", "-")}.1`), "utf8").replaceAll("\\-", "-");
+      expect([path, options.filter(({ name }) => !page.includes(`\\fB${name}\\fR`))]).toEqual([path, []]);
+    }
+  });
+
+  test("prints the page of a command, by its short name too, and of orrery itself", async () => {
+    const page = readFileSync(join(pages, "orrery-tools-call.1"), "utf8");
+    for (const name of ["tools-call", "orrery-tools-call"]) expect((await runOrrery(["man", name], { home })).stdout).toBe(page);
+    expect((await runOrrery(["man"], { home })).stdout).toBe(readFileSync(join(pages, "orrery.1"), "utf8"));
+  });
+
+  test("refuses a page that there is none of, and proposes one", async () => {
+    const { code, stderr } = await runOrrery(["man", "tool"], { home });
+    expect([code, stderr]).toEqual([2, expect.stringContaining("orrery-tools")]);
+  });
+
+  test.skipIf(!has("mandoc"))("mandoc finds no mistake in any page", () => {
+    const { stdout } = spawnSync("mandoc", ["-T", "lint", "-W", "warning", ...readdirSync(pages).map((name) => join(pages, name))], {
+      encoding: "utf8",
+    });
+    // A date would make the pages of one commit differ.
+    expect(stdout.split("\n").filter((line) => line !== "" && !line.includes("missing date"))).toEqual([]);
+  });
+
+  test.skipIf(!has("man"))("man shows a page, with its examples as they are typed", () => {
+    const { status, stdout } = spawnSync("man", ["-l", join(pages, "orrery-run.1")], {
+      encoding: "utf8",
+      env: { ...process.env, MANWIDTH: "100", LC_ALL: "C.UTF-8", MANPAGER: "cat" },
+    });
+    expect(status).toBe(0);
+    expect(stdout).toContain('orrery run --output-format json "List the TODOs" | jq -r .text');
+    expect(stdout).toMatch(/EXIT CODES\n\s+0 completed/);
+  });
+});
