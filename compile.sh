@@ -1,23 +1,28 @@
 #!/bin/sh
-# Builds Orrery into one executable: `sh compile.sh --help`.
+# Builds Orrery into one executable, and releases out of executables: `sh compile.sh --help`.
 set -eu
 
 usage() {
-  cat <<'EOF'
-Usage: sh compile.sh [--target TARGET | --all]
+  cat <<'EOT'
+Usage: sh compile.sh [--target TARGET | --all] [--archive] [--output DIR]
 
-Builds dist/orrery for this machine, or dist/orrery-TARGET for another one.
+Without --archive: builds dist/orrery for this machine, or dist/orrery-TARGET for another one.
+With --archive, which --all implies: writes what is published to dist/release:
+  orrery-VERSION-TARGET.tar.gz   the executable, licence, manual pages, completions, service unit
+  SHA256SUMS  manifest.json  install.sh
+The same commit gives the same bytes. Without a repository, ORRERY_COMMIT names the commit and SOURCE_DATE_EPOCH its time.
 
+--output DIR  writes there instead
 Targets: linux-x64  linux-x64-baseline  linux-x64-musl  linux-x64-musl-baseline
          linux-arm64  linux-arm64-musl  darwin-arm64  darwin-x64
-EOF
+EOT
 }
 
 targets="linux-x64 linux-x64-baseline linux-x64-musl linux-x64-musl-baseline linux-arm64 linux-arm64-musl darwin-arm64 darwin-x64"
 
 fail() {
   echo "$1" >&2
-  exit 2
+  exit "${2:-2}"
 }
 
 # Checks the name of a target and prints Bun's name for it.
@@ -30,37 +35,122 @@ bun_target() {
   esac
 }
 
+# The target that this machine is.
+host_target() {
+  libc='' cpu=''
+  if ldd --version 2>&1 | grep -q musl; then libc=-musl; fi
+  if ! grep -qw avx2 /proc/cpuinfo 2>/dev/null; then cpu=-baseline; fi
+  case $(uname -s)-$(uname -m) in
+    Linux-x86_64) echo "linux-x64$libc$cpu" ;;
+    Linux-aarch64) echo "linux-arm64$libc" ;;
+    Darwin-arm64) echo darwin-arm64 ;;
+    Darwin-x86_64) echo darwin-x64 ;;
+    *) fail "Cannot build on $(uname -s) $(uname -m)" ;;
+  esac
+}
+
+# build TARGET FILE [OPTIONS OF BUN]
 # The two entries are one program and its worker thread: a worker is found in the executable only if it is an entry.
 # Without the two --no-compile-autoload flags the executable would obey a bunfig.toml and a .env of whatever folder it
 # is started in.
 build() {
-  name=$1
-  shift
-  echo "Building dist/$name ($version, $commit)" >&2
-  mkdir -p dist
-  scratch=$(mktemp -d "$PWD/dist/.building-XXXXXX")
-  trap 'rm -rf -- "$scratch"' EXIT
-  trap 'exit 130' INT
-  trap 'exit 143' TERM
+  target=$1 file=$2
+  shift 2
+  echo "Building $file ($version, $commit)" >&2
   node_modules/.bin/bun build --compile --minify --bytecode --splitting --format=esm \
     --no-compile-autoload-bunfig --no-compile-autoload-dotenv \
-    --define "ORRERY_VERSION=\"$version\"" --define "ORRERY_COMMIT=\"$commit\"" \
-    "$@" --outfile "$scratch/$name" cli/main.ts lib/supervisor/worker.ts >&2
-  chmod 755 "$scratch/$name"
-  mv -f -- "$scratch/$name" "dist/$name"
-  rm -rf -- "$scratch"
+    --define "ORRERY_VERSION=\"$version\"" --define "ORRERY_COMMIT=\"$commit\"" --define "ORRERY_TARGET=\"$target\"" \
+    "$@" --outfile "$scratch/orrery" cli/main.ts lib/supervisor/worker.ts >&2
+  chmod 755 "$scratch/orrery"
 }
 
-wanted=host
+# One archive of $scratch/orrery, with a folder in it that bears the archive's name.
+archive() {
+  name=orrery-$version-$1
+  mkdir -p "$scratch/$name"
+  mv -- "$scratch/orrery" "$scratch/$name/orrery"
+  cp -R -- "$scratch/extras/." "$scratch/$name/"
+  "$tar" -C "$scratch" --format=ustar --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner \
+    --mode=u=rwX,go=rX -cf "$scratch/$name.tar" "$name"
+  gzip -9 -n -f "$scratch/$name.tar"
+  describe "$1" "$scratch/$name" "$scratch/$name.tar.gz" >>"$scratch/targets"
+  mv -f -- "$scratch/$name.tar.gz" "$output/"
+  rm -rf -- "${scratch:?}/$name"
+}
+
+# One entry of the manifest. A target counts as run if this machine has played the demo with it: engine, worker, journal, a tool.
+describe() {
+  mkdir -p "$scratch/home"
+  if ORRERY_HOME=$scratch/home TMPDIR=$scratch/home "$2/orrery" demo >"$scratch/ran" 2>&1; then
+    ran=true
+  else
+    ran=false
+    echo "$1 does not run on this machine: the manifest says so" >&2
+  fi
+  os=${1%%-*} libc=null cpu=null
+  case $1 in
+    linux*-musl*) libc='"musl"' ;;
+    linux*) libc='"glibc"' ;;
+  esac
+  case $1 in
+    *-x64*baseline) cpu='"x86-64-v2"' ;;
+    linux-x64*) cpu='"x86-64-v3"' ;;
+  esac
+  arch=${1#"$os"-} arch=${arch%%-*}
+  printf '%s{"target":"%s","os":"%s","arch":"%s","libc":%s,"cpu":%s,' "$comma" "$1" "$os" "$arch" "$libc" "$cpu"
+  printf '"archive":"%s","archive_bytes":%s,"archive_sha256":"%s",' "${3##*/}" "$(bytes_of "$3")" "$(sum_of "$3")"
+  printf '"binary_bytes":%s,"binary_sha256":"%s","ran":%s}' "$(bytes_of "$2/orrery")" "$(sum_of "$2/orrery")" "$ran"
+  comma=,
+}
+
+bytes_of() { wc -c <"$1" | tr -d ' '; }
+
+sum_of() {
+  if command -v sha256sum >/dev/null; then sha256sum "$1"; else shasum -a 256 "$1"; fi | cut -d ' ' -f 1
+}
+
+# What goes into every archive beside the executable.
+gather_extras() {
+  mkdir -p "$scratch/extras/completions"
+  cp -- LICENSE CHANGELOG.md docs/orrery.service "$scratch/extras/"
+  node_modules/.bin/bun cli/main.ts man --output "$scratch/extras/man" >&2
+  node_modules/.bin/bun cli/main.ts completions bash >"$scratch/extras/completions/orrery.bash"
+  node_modules/.bin/bun cli/main.ts completions zsh >"$scratch/extras/completions/_orrery"
+  node_modules/.bin/bun cli/main.ts completions fish >"$scratch/extras/completions/orrery.fish"
+}
+
+# GNU tar: no other has all that an archive needs to come out the same again.
+find_tar() {
+  for tar in gtar tar; do
+    if "$tar" --version 2>/dev/null | grep -q 'GNU tar'; then return; fi
+  done
+  fail "Cannot write archives: they need GNU tar (macOS: brew install gnu-tar)" 1
+}
+
+publish() {
+  cp -- install.sh "$output/install.sh"
+  (
+    cd -- "$output"
+    for file in orrery-*.tar.gz; do printf '%s  %s\n' "$(sum_of "$file")" "$file"; done >"$scratch/SHA256SUMS"
+  )
+  printf '{"schema_version":1,"name":"orrery","version":"%s","commit":"%s","source_date_epoch":%s,"bun":"%s","targets":[%s]}\n' \
+    "$version" "$commit" "$epoch" "$(node_modules/.bin/bun --version)" "$(cat "$scratch/targets")" >"$scratch/manifest.json"
+  mv -f -- "$scratch/SHA256SUMS" "$scratch/manifest.json" "$output/"
+  echo "Wrote $output" >&2
+}
+
+wanted=host archives=no output=
 while [ $# -gt 0 ]; do
   case $1 in
-    --target)
-      [ $# -ge 2 ] || fail "Cannot build: --target needs a name, one of $targets"
-      wanted=$2
+    --target | --output)
+      [ $# -ge 2 ] || fail "Cannot build: $1 needs a value (see sh compile.sh --help)"
+      if [ "$1" = --target ]; then wanted=$2; else output=$2; fi
       shift
       ;;
     --target=*) wanted=${1#--target=} ;;
-    --all) wanted=$targets ;;
+    --output=*) output=${1#--output=} ;;
+    --all) wanted=$targets archives=yes ;;
+    --archive) archives=yes ;;
     -h | --help)
       usage
       exit 0
@@ -73,20 +163,45 @@ for target in $wanted; do
   [ "$target" = host ] || bun_target "$target" >/dev/null
 done
 
+case $output in
+  "" | /*) ;;
+  *) output=$PWD/$output ;;
+esac
 cd -- "$(dirname -- "$0")"
 sh .ci/setup.sh
 version=$(sed -n 's/^ *"version": "\([^"]*\)",*$/\1/p' package.json)
+epoch=${SOURCE_DATE_EPOCH:-0}
 # Only a commit of this very folder counts: an unpacked archive may lie inside another repository.
-if [ -e .git ] && commit=$(git rev-parse --short=12 HEAD 2>/dev/null); then
+if [ -n "${ORRERY_COMMIT:-}" ]; then
+  commit=$ORRERY_COMMIT
+elif [ -e .git ] && commit=$(git rev-parse --short=12 HEAD 2>/dev/null); then
+  epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
   [ -z "$(git status --porcelain --untracked-files=no 2>/dev/null)" ] || commit=$commit-modified
 else
   commit=unknown
 fi
 
-for target in $wanted; do
-  if [ "$target" = host ]; then
-    build orrery
-  else
-    build "orrery-$target" --target="$(bun_target "$target")"
-  fi
-done
+if [ "$archives" = yes ]; then find_tar; output=${output:-$PWD/dist/release}; else output=${output:-$PWD/dist}; fi
+mkdir -p -- "$output"
+scratch=$(mktemp -d "$output/.building-XXXXXX")
+trap 'rm -rf -- "$scratch"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+if [ "$archives" = yes ]; then
+  [ "$wanted" != host ] || wanted=$(host_target)
+  gather_extras
+  rm -f -- "$output"/orrery-*.tar.gz "$output/SHA256SUMS" "$output/manifest.json"
+  comma=
+  for target in $wanted; do
+    build "$target" "$output/orrery-$version-$target.tar.gz" --target="$(bun_target "$target")"
+    archive "$target"
+  done
+  publish
+elif [ "$wanted" = host ]; then
+  build "$(host_target)" "$output/orrery"
+  mv -f -- "$scratch/orrery" "$output/orrery"
+else
+  build "$wanted" "$output/orrery-$wanted" --target="$(bun_target "$wanted")"
+  mv -f -- "$scratch/orrery" "$output/orrery-$wanted"
+fi

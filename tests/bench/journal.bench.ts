@@ -7,11 +7,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { readState } from "../../lib/agent/log-state.ts";
 import type { Journal, Lease } from "../../lib/journal/journal.ts";
 import { openSqliteJournal } from "../../lib/journal/sqlite.ts";
 import { type Database, openDatabase } from "../../lib/platform/sqlite.ts";
-import type { SessionEvent, StoredEvent } from "../../lib/session/event.ts";
-import { fold } from "../../lib/session/state.ts";
+import type { SessionEvent } from "../../lib/session/event.ts";
 import { newOwner, newSession } from "../fixtures/journal/events.ts";
 import { sampleSession } from "../fixtures/journal/sample.ts";
 
@@ -65,12 +65,8 @@ async function measureOpening(count: number): Promise<void> {
 
 async function openAndFold(path: string, session: string, count: number): Promise<void> {
   const journal = openSqliteJournal({ path });
-  const rows = await journal.read(session);
-  const state = fold(rows.map((row): StoredEvent => {
-    if (row.kind === "damaged") throw new Error(row.reason);
-    return row.event;
-  }));
-  if (state.seq !== count) throw new Error(`${state.seq} of ${count} events`);
+  const { state, damage } = await readState(journal, session);
+  if (damage.length > 0 || state.seq !== count) throw new Error(`${state.seq} of ${count} events`);
   await journal.close();
 }
 

@@ -21,6 +21,8 @@ export interface Start {
   readonly input?: string;
   /** Standard input stays open and nothing is written to it. */
   readonly open?: boolean;
+  /** A program that executes its arguments. */
+  readonly through?: readonly string[];
   /** A descriptor that standard output goes to instead of to us. */
   readonly stdout?: number;
 }
@@ -32,8 +34,8 @@ export function orreryCommand(): readonly string[] {
   return binary === undefined ? ownCommand() : [resolve(binary)];
 }
 
-export function startOrrery(args: readonly string[], { cwd, env, home, input, open, stdout }: Start): ChildProcess {
-  const [program = "", ...before] = orreryCommand();
+export function startOrrery(args: readonly string[], { cwd, env, home, input, open, through = [], stdout }: Start): ChildProcess {
+  const [program = "", ...before] = [...through, ...orreryCommand()];
   const child = spawn(program, [...before, ...args], {
     ...(cwd === undefined ? {} : { cwd }),
     env: { PATH: process.env["PATH"] ?? "", HOME: home, ORRERY_HOME: home, DENO_NO_UPDATE_CHECK: "1", ...env },

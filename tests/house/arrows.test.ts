@@ -23,6 +23,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 const embeds: Readonly<Record<string, readonly string[]>> = {
   platform: ["package.json"],
   tools: ["lib/tools/sdk/python/"],
+  http: ["lib/http/viewer/style.css", "lib/http/viewer/script.txt"],
   cli: [".stella/tools/", "scripts/"],
 };
 
@@ -64,7 +65,7 @@ describe("the source tree", () => {
   test("imports only files that exist, with their extension", () => {
     const known = new Set(sources.map((source) => source.path));
     const wrong = sources.flatMap((source) =>
-      source.imports.filter((target) => target.endsWith(".ts") ? !known.has(target) : !/\.\w+$/.test(target)).map((target) =>
+      source.imports.filter((target) => /\.tsx?$/.test(target) ? !known.has(target) : !/\.\w+$/.test(target)).map((target) =>
         `${source.path} -> ${target}`
       )
     );
@@ -108,7 +109,7 @@ function room(path: string): string {
 
 function mayPoint(from: string, target: string): boolean {
   const [source, destination] = [room(from), room(target)];
-  if (!target.endsWith(".ts")) return (embeds[source] ?? []).some((prefix) => target.startsWith(prefix));
+  if (!/\.tsx?$/.test(target)) return (embeds[source] ?? []).some((prefix) => target.startsWith(prefix));
   return source === destination || (mayImport[source] ?? []).includes(destination) || `${from} -> ${destination}` in exceptions;
 }
 

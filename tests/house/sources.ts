@@ -18,7 +18,7 @@ export interface Source {
 }
 
 export function readSources(): readonly Source[] {
-  return ["mod.ts", ...filesBelow("lib"), ...filesBelow("cli")].filter((path) => path.endsWith(".ts")).map(readSource);
+  return ["mod.ts", ...filesBelow("lib"), ...filesBelow("cli")].filter((path) => /\.tsx?$/.test(path)).map(readSource);
 }
 
 /** Every file below a folder of the repository, sorted. */

@@ -18,6 +18,7 @@ interface Called {
   readonly outcome: Readonly<Record<string, unknown>>;
   readonly duration_ms: number;
   readonly truncated?: Readonly<Record<string, number>>;
+  readonly reaped?: readonly { readonly pid: number; readonly command: string }[];
   readonly exports?: { readonly made: readonly string[]; readonly withheld: readonly { readonly name: string; readonly reason: string }[] };
   readonly refusal?: { readonly by: string; readonly reason: string };
 }
@@ -53,6 +54,16 @@ describe("a call", () => {
     expect([code, stdout]).toEqual([0, "no line end"]);
     expect(stderr).toMatch(/^bare: ok · \d+ ms\n$/);
   });
+
+  test("says what it left behind, and that it was ended", async () => {
+    await workspace.tool("leaves", "setsid sleep 600 </dev/null >/dev/null 2>&1 & echo $! > pid; echo left");
+    expect((await call("leaves", "{}")).record.reaped).toEqual([{
+      pid: Number(readFileSync(join(workspace.path, "pid"), "utf8")),
+      command: "sleep",
+    }]);
+    const plain = await runOrrery(["tools", "call", "leaves", "--trust-workspace"], start());
+    expect([plain.stdout, plain.stderr]).toEqual(["left\n", expect.stringContaining("ended 1 left behind")]);
+  }, 30_000);
 
   test("has the documented record", async () => {
     await workspace.tool("count", 'cat; printf " %s" "$STELLA_INPUT_PATH"');
@@ -143,7 +154,7 @@ describe("exit code 1: an error result", () => {
     const late = await call("late", null);
     expect([late.code, late.record.outcome, late.record.text.includes("700")]).toEqual([1, { kind: "timed_out", after_ms: 700 }, true]);
     expect(late.record.text).toContain("begun");
-  });
+  }, 30_000);
 
   test("of an input that does not fit: every fault with its pointer, and nothing ran", async () => {
     await workspace.tool(
@@ -194,7 +205,7 @@ describe("exit codes of what was not run", () => {
     }
     expect((await call("mark", null, "--mode", "yolo")).code).toBe(0);
     expect(there("canary")).toBe(true);
-  });
+  }, 30_000);
 
   test("4: a tool that is switched off, saying where, though a model would only hear that there is none", async () => {
     await userSettings({ tools: { bash: "off" } });

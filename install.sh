@@ -1,0 +1,292 @@
+#!/bin/sh
+# Installs Orrery: `sh install.sh --help`. Needs tar, gzip and a program that makes SHA-256 sums; from a URL also curl,
+# wget or apt.
+#
+# I1  Nothing under its final name is touched before the new executable was unpacked, compared with its sum and started.
+# I2  The executable is replaced by one rename: whoever starts it gets the old one or the new one, whole.
+set -eu
+
+targets="linux-x64 linux-x64-baseline linux-x64-musl linux-x64-musl-baseline linux-arm64 linux-arm64-musl darwin-arm64 darwin-x64"
+
+usage() {
+  cat <<'EOT'
+Usage: sh install.sh [--from URL|DIR] [--target TARGET] [--stella]
+
+Installs the executable for this machine, its manual pages and its completions; again: upgrades in place.
+
+--from URL|DIR   where SHA256SUMS and the archives are; else ORRERY_FROM, else the folder this script is in
+--target TARGET  instead of what this machine is: linux-x64, linux-x64-baseline, linux-x64-musl, linux-x64-musl-baseline,
+                 linux-arm64, linux-arm64-musl, darwin-arm64 or darwin-x64
+--stella         make it reachable as "stella" too
+
+INSTALL_DIR      the folder for the executable; else /usr/local/bin for root, ~/.local/bin for everybody else
+VERSION          the version to install; else the last that SHA256SUMS lists
+EOT
+}
+
+say() { printf '%s\n' "$1" >&2; }
+
+fail() {
+  say "Cannot install Orrery: $1"
+  exit 1
+}
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+main() {
+  from=${ORRERY_FROM:-} target='' stella=no
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --from | --target)
+        [ $# -ge 2 ] || fail "$1 needs a value (see sh install.sh --help)"
+        if [ "$1" = --from ]; then from=$2; else target=$2; fi
+        shift
+        ;;
+      --from=*) from=${1#--from=} ;;
+      --target=*) target=${1#--target=} ;;
+      --stella) stella=yes ;;
+      -h | --help)
+        usage
+        exit 0
+        ;;
+      *) fail "unknown argument \"$1\" (see sh install.sh --help)" ;;
+    esac
+    shift
+  done
+  [ -n "$from" ] || from=$(own_folder)
+  from=${from%/}
+  [ -n "$target" ] || target=$(detect_target)
+  case " $targets " in
+    *" $target "*) ;;
+    *) fail "\"$target\" is not one of $targets" ;;
+  esac
+  folder=$(install_folder)
+  prepare "$folder"
+  fetch SHA256SUMS
+  archive=$(choose "$target")
+  fetch "$archive"
+  check "$archive"
+  unpack "$archive"
+  try_out "$target"
+  put_in_place
+}
+
+# The folder of this script, if a release lies there. A script that is read from a pipe has none.
+own_folder() {
+  case $0 in
+    */*) own=${0%/*} ;;
+    *) own=. ;;
+  esac
+  [ -f "$own/SHA256SUMS" ] || fail "there is nothing beside this script to install: add --from URL or --from DIR"
+  printf '%s\n' "$own"
+}
+
+detect_target() {
+  os=$(uname -s) machine=$(uname -m)
+  case $machine in
+    x86_64 | amd64) arch=x64 ;;
+    aarch64 | arm64) arch=arm64 ;;
+    *) fail "there is no build for $machine processors, only for x86_64 and arm64" ;;
+  esac
+  case $os in
+    Linux)
+      if [ "$(getconf LONG_BIT 2>/dev/null || echo 64)" = 32 ]; then fail "this is a 32-bit system on a 64-bit kernel, which there is no build for"; fi
+      printf 'linux-%s%s%s\n' "$arch" "$(detect_libc)" "$(detect_cpu "$arch")"
+      ;;
+    Darwin)
+      # A shell that Rosetta translates calls an Apple processor x86_64.
+      if [ "$(sysctl -n sysctl.proc_translated 2>/dev/null || echo 0)" = 1 ]; then arch=arm64; fi
+      echo "darwin-$arch"
+      ;;
+    *) fail "there is no build for $os, only for Linux and macOS" ;;
+  esac
+}
+
+# A loader alone proves nothing: glibc systems can have musl's beside their own, and Alpine can have glibc's.
+detect_libc() {
+  case $(ldd --version 2>&1 || true) in
+    *musl*) echo -musl ;;
+    *GLIBC* | *GNU\ libc* | *"Free Software Foundation"*) ;;
+    *)
+      if getconf GNU_LIBC_VERSION >/dev/null 2>&1; then return; fi
+      for loader in /lib/ld-musl-*.so.1; do
+        if [ -e "$loader" ]; then echo -musl; fi
+        return
+      done
+      ;;
+  esac
+}
+
+# Without a list of what the processor can do, the build that asks for less is the safe one.
+detect_cpu() {
+  if [ "$1" = x64 ] && ! grep -qw avx2 /proc/cpuinfo 2>/dev/null; then echo -baseline; fi
+}
+
+install_folder() {
+  if [ -n "${INSTALL_DIR:-}" ]; then
+    case $INSTALL_DIR in
+      /*) printf '%s\n' "$INSTALL_DIR" ;;
+      *) printf '%s\n' "$PWD/$INSTALL_DIR" ;;
+    esac
+  elif [ "$(id -u)" = 0 ]; then
+    echo /usr/local/bin
+  elif [ -n "${HOME:-}" ]; then
+    printf '%s\n' "$HOME/.local/bin"
+  else
+    fail "there is no home directory: set INSTALL_DIR to a folder that you may write to"
+  fi
+}
+
+# The staging folder is beside the executable, so that the last step is a rename within one file system.
+prepare() {
+  for program in tar gzip; do
+    has "$program" || fail "$program is not here"
+  done
+  mkdir -p -- "$1" 2>/dev/null || fail "$1 cannot be made: set INSTALL_DIR to a folder that you may write to"
+  [ ! -d "$1/orrery" ] || fail "$1/orrery is a folder: set INSTALL_DIR to another one"
+  stage=$(mktemp -d "$1/.orrery-install-XXXXXX" 2>/dev/null) || fail "$1 cannot be written to: set INSTALL_DIR to a folder that you may write to"
+  trap 'rm -rf -- "$stage"' EXIT
+  trap 'exit 129' HUP
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+}
+
+# Brings one file from where the release is into the staging folder.
+fetch() {
+  case $from in
+    http://* | https://*)
+      say "Fetching $from/$1"
+      download "$from/$1" "$stage/$1" || fail "$from/$1 could not be fetched"
+      ;;
+    *)
+      [ -f "$from/$1" ] || fail "$from/$1 is not there: --from names a folder or a URL with SHA256SUMS and archives"
+      cp -- "$from/$1" "$stage/$1"
+      ;;
+  esac
+}
+
+# apt's own helper is all that a bare Debian image has; for https it wants the package ca-certificates.
+download() {
+  if has curl; then
+    quiet=-sS
+    if [ -t 2 ]; then quiet=--progress-bar; fi
+    curl -fL "$quiet" --retry 2 --connect-timeout 20 --speed-limit 1 --speed-time 60 -o "$2" "$1"
+  elif has wget; then
+    # Not -T: with it the wget of busybox 1.35 ends with a segmentation fault.
+    wget -q -O "$2" "$1"
+  elif [ -x /usr/lib/apt/apt-helper ]; then
+    /usr/lib/apt/apt-helper -qq download-file "$1" "$2" >&2
+  else
+    fail "neither curl nor wget is here: install one of them, or fetch the archive and SHA256SUMS yourself and use --from DIR"
+  fi
+}
+
+# Prints the name of the archive for a target: of VERSION, else the last that is listed.
+choose() {
+  wanted=${VERSION:-} found='' listed=''
+  wanted=${wanted#v}
+  while read -r _ name || [ -n "${name:-}" ]; do
+    name=${name#\*}
+    case $name in
+      */*) continue ;;
+      orrery-*-"$1".tar.gz) ;;
+      *) continue ;;
+    esac
+    version=${name#orrery-}
+    version=${version%-"$1".tar.gz}
+    listed="$listed $version"
+    if [ -z "$wanted" ] || [ "$version" = "$wanted" ]; then found=$name; fi
+  done <"$stage/SHA256SUMS"
+  if [ -n "$found" ]; then
+    printf '%s\n' "$found"
+  elif [ -n "$listed" ]; then
+    fail "version $wanted is not listed in $from/SHA256SUMS, only$listed"
+  else
+    fail "$from/SHA256SUMS lists no archive for $1"
+  fi
+}
+
+check() {
+  expected=''
+  while read -r sum name || [ -n "${name:-}" ]; do
+    if [ "${name#\*}" = "$1" ]; then expected=$sum; fi
+  done <"$stage/SHA256SUMS"
+  actual=$(sum_of "$stage/$1")
+  [ "$actual" = "$expected" ] || fail "$1 is not what SHA256SUMS says it is (it has $actual, not $expected): fetch it again"
+}
+
+sum_of() {
+  if has sha256sum; then
+    line=$(sha256sum <"$1")
+  elif has shasum; then
+    line=$(shasum -a 256 <"$1")
+  elif has openssl; then
+    line=$(openssl dgst -sha256 -r <"$1")
+  else
+    fail "no program that makes SHA-256 sums is here (sha256sum, shasum or openssl)"
+  fi
+  printf '%s\n' "${line%% *}"
+}
+
+unpack() {
+  tar -xzf "$stage/$1" -C "$stage" || fail "$1 could not be unpacked into $stage: is the disk full?"
+  unpacked=$stage/${1%.tar.gz}
+  [ -f "$unpacked/orrery" ] || fail "$1 does not hold the executable"
+  chmod 755 "$unpacked/orrery"
+}
+
+# An executable for another machine, or one that lacks a library, is found here and not by its first user.
+try_out() {
+  # Without it the engine gives up at once, with a report that names no cause.
+  if [ "$(uname -s)" = Linux ] && [ ! -e /proc/self ]; then fail "/proc is not mounted here: mount -t proc proc /proc"; fi
+  if installed=$("$unpacked/orrery" version 2>"$stage/said"); then return; fi
+  said=$(head -n 3 "$stage/said")
+  case $1-$said in
+    *-musl*libstdc++* | *-musl*libgcc*) fail "the build for $1 needs the C++ library of this system: apk add libstdc++" ;;
+    *Permission\ denied*) fail "nothing can be started from $folder (is it mounted with noexec?): set INSTALL_DIR to another folder" ;;
+    linux-x64* | linux-arm64*) fail "the build for $1 does not run here: ${said:-it was killed}. Try another one with --target" ;;
+    *) fail "the build for $1 does not run here: ${said:-it was killed}" ;;
+  esac
+}
+
+put_in_place() {
+  before=$("$folder/orrery" version 2>/dev/null || true)
+  mv -f -- "$unpacked/orrery" "$folder/orrery"
+  if [ "$stella" = yes ]; then
+    ln -s orrery "$stage/stella"
+    mv -f -- "$stage/stella" "$folder/stella"
+  fi
+  put_extras
+  if [ -n "$before" ] && [ "$before" != "$installed" ]; then say "Was $before"; fi
+  say "Installed $folder/orrery: $installed"
+  case :$PATH: in
+    *:"$folder":*) ;;
+    *) say "$folder is not on your PATH: add it, for example in ~/.profile: export PATH=\"$folder:\$PATH\"" ;;
+  esac
+}
+
+# Manual pages and completions go where the shells and man look by themselves, if the executable is in a folder "bin".
+put_extras() {
+  [ "${folder##*/}" = bin ] || return 0
+  share=${folder%/bin}/share
+  if
+    put_extra man/orrery.1 man/man1 &&
+      put_extra completions/orrery.bash bash-completion/completions orrery &&
+      put_extra completions/_orrery zsh/site-functions &&
+      put_extra completions/orrery.fish fish/vendor_completions.d
+  then
+    return
+  fi
+  say "$share cannot be written to: manual pages and completions are left out"
+}
+
+# put_extra FILE FOLDER [NAME]
+put_extra() {
+  mkdir -p -- "$share/$2" 2>/dev/null || return 1
+  for file in "$unpacked/${1%.1}"*; do
+    cp -- "$file" "$share/$2/${3:-${file##*/}}" 2>/dev/null || return 1
+  done
+}
+
+# All of it is read before any of it runs: a script that comes through a pipe and breaks off does nothing.
+main "$@"

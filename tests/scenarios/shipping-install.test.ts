@@ -1,0 +1,401 @@
+/**
+ * install.sh, by every shell it may meet, from a real server and from a folder, with whatever can go wrong on the way.
+ * It knows nothing of how Orrery itself is run, so it is tested once: beside the compiled binary.
+ */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { spawn, spawnSync } from "node:child_process";
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { list, writeRelease } from "../fixtures/release.ts";
+
+const script = join(import.meta.dirname, "../../install.sh");
+const isRoot = process.getuid?.() === 0;
+const has = (program: string) => spawnSync("sh", ["-c", `command -v ${program}`]).status === 0;
+/** What install.sh may use of a bare system. */
+const BARE = ["sh", "tar", "gzip", "uname", "id", "mktemp", "mkdir", "rm", "mv", "cp", "ln", "chmod", "grep", "head", "cat", "sha256sum"];
+
+let root: string;
+let release: string;
+let folder: string;
+let tools: string;
+let server: Server | null;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "orrery-install-"));
+  [release, folder, tools] = ["release", "prefix/bin", "tools"].map((name) => join(root, name)) as [string, string, string];
+  mkdirSync(release);
+  mkdirSync(tools);
+  server = null;
+  for (const name of BARE) bring(name);
+  pretend("uname", "case $1 in -m) echo x86_64 ;; *) echo Linux ;; esac");
+  pretend("ldd", "echo 'ldd (Debian GLIBC 2.36-9) 2.36'");
+});
+afterEach(() => {
+  server?.closeAllConnections();
+  server?.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => {
+  const shells = [["sh"], ["dash"], ["bash", "--posix"], ["bash"], ["busybox", "sh"]].filter(([program = ""]) => has(program));
+  for (const shell of shells) {
+    test(`puts executable, pages and completions in place, by ${shell.join(" ")}`, async () => {
+      for (const target of ["linux-x64", "linux-x64-baseline"]) writeRelease(release, { version: "1.2.3", target });
+      const { code, stderr } = await install({ shell, args: ["--from", release] });
+      expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining(`Installed ${folder}/orrery: orrery 1.2.3`) });
+      expect(stderr).toContain(`${folder} is not on your PATH`);
+      expect(readdirSync(folder)).toEqual(["orrery"]);
+      expect(lstatSync(join(folder, "orrery")).mode & 0o777).toBe(0o755);
+      expect(readdirSync(join(root, "prefix/share/man/man1")).toSorted()).toEqual(["orrery-run.1", "orrery.1"]);
+      for (const [path, text] of COMPLETIONS) expect(readFileSync(join(root, "prefix/share", path), "utf8")).toBe(text);
+    });
+  }
+  const COMPLETIONS = [
+    ["bash-completion/completions/orrery", "# bash\n"],
+    ["zsh/site-functions/_orrery", "# zsh\n"],
+    ["fish/vendor_completions.d/orrery.fish", "# fish\n"],
+  ] as const;
+
+  test("takes the folder it lies in, without any argument, and names with spaces", async () => {
+    const spaced = join(root, "a release");
+    mkdirSync(spaced);
+    writeBoth(spaced, "1.0.0");
+    writeFileSync(join(spaced, "install.sh"), readFileSync(script));
+    const { code } = await install({ file: join(spaced, "install.sh"), env: { INSTALL_DIR: join(root, "a prefix") } });
+    expect([code, readdirSync(join(root, "a prefix"))]).toEqual([0, ["orrery"]]);
+  });
+
+  test("makes a link called stella when asked to, and again", async () => {
+    writeBoth(release, "1.0.0");
+    for (const _again of [1, 2]) expect((await install({ args: ["--from", release, "--stella"] })).code).toBe(0);
+    expect([readdirSync(folder).toSorted(), readlinkSync(join(folder, "stella"))]).toEqual([["orrery", "stella"], "orrery"]);
+  });
+
+  test("upgrades in place and says from what; who has the old one open keeps it whole", async () => {
+    writeBoth(release, "1.0.0");
+    await install({ args: ["--from", release] });
+    const before = lstatSync(join(folder, "orrery")).ino;
+    writeBoth(release, "1.1.0");
+    const { code, stderr } = await install({ args: ["--from", release] });
+    expect([code, stderr.includes("Was orrery 1.0.0"), stderr.includes("orrery 1.1.0")]).toEqual([0, true, true]);
+    expect(lstatSync(join(folder, "orrery")).ino).not.toBe(before);
+  });
+
+  test("takes the last version that is listed, or the one that VERSION names, and lists them if there is none", async () => {
+    for (const version of ["1.0.0", "1.1.0"]) writeBoth(release, version);
+    for (const [wanted, got] of [["", "1.1.0"], ["1.0.0", "1.0.0"], ["v1.0.0", "1.0.0"]] as const) {
+      await install({ args: ["--from", release], env: wanted === "" ? {} : { VERSION: wanted } });
+      expect(installedVersion()).toBe(`orrery ${got} (a test)\n`);
+    }
+    const { code, stderr } = await install({ args: ["--from", release], env: { VERSION: "9.9.9" } });
+    expect([code, stderr]).toEqual([1, expect.stringContaining("version 9.9.9 is not listed")]);
+    expect(stderr).toContain("only 1.0.0 1.1.0");
+    expect(installedVersion()).toBe("orrery 1.0.0 (a test)\n");
+  });
+
+  describe("over HTTP", () => {
+    const clients: readonly (readonly [title: string, bring: () => void, there: boolean])[] = [
+      ["curl alone", () => bring("curl"), has("curl")],
+      ["wget alone", () => bring("wget"), has("wget")],
+      ["the wget of busybox", () => pretend("wget", 'exec busybox wget "$@"', "busybox"), has("busybox")],
+      ["apt alone", () => undefined, existsSync("/usr/lib/apt/apt-helper")],
+    ];
+    for (const [title, prepare, there] of clients) {
+      test.skipIf(!there)(`fetches with ${title}`, async () => {
+        prepare();
+        writeBoth(release, "1.0.0");
+        const { code, stderr } = await install({ args: ["--from", `${await serve()}/`] });
+        expect({ code, stderr }).toMatchObject({ code: 0 });
+        expect(installedVersion()).toBe("orrery 1.0.0 (a test)\n");
+      });
+    }
+
+    test.skipIf(existsSync("/usr/lib/apt/apt-helper"))("says what to install where nothing can fetch", async () => {
+      const { code, stderr } = await install({ args: ["--from", "http://127.0.0.1:9"] });
+      expect([code, stderr.includes("neither curl nor wget")]).toEqual([1, true]);
+    });
+
+    test("comes through a pipe as well", async () => {
+      bring("curl");
+      writeBoth(release, "1.0.0");
+      const { code } = await install({ args: ["-s", "--", "--from", await serve()], input: readFileSync(script, "utf8") });
+      expect([code, installedVersion()]).toEqual([0, "orrery 1.0.0 (a test)\n"]);
+    });
+
+    test("does nothing when its own text breaks off", async () => {
+      bring("curl");
+      writeBoth(release, "1.0.0");
+      const text = readFileSync(script, "utf8");
+      const url = await serve();
+      for (const share of [0.3, 0.6, 0.95]) {
+        await install({ args: ["-s", "--", "--from", url], input: text.slice(0, Math.floor(text.length * share)) });
+        expect(existsSync(folder)).toBe(false);
+      }
+    });
+
+    test("leaves nothing, and the old version, when the connection breaks off", async () => {
+      bring("curl");
+      await installOld();
+      const url = await serve((path) => path.endsWith(".tar.gz") ? "cut" : "whole");
+      const { code, stderr } = await install({ args: ["--from", url] });
+      expect([code, stderr]).toEqual([1, expect.stringContaining("could not be fetched")]);
+      expectOld();
+    });
+
+    test("leaves nothing, and the old version, when it is terminated in the middle", async () => {
+      bring("curl");
+      await installOld();
+      const asked = Promise.withResolvers<void>();
+      const url = await serve((path) => {
+        if (!path.endsWith(".tar.gz")) return "whole";
+        asked.resolve();
+        return "stall";
+      });
+      const { code } = await install({
+        args: ["--from", url],
+        started: (pid) => void asked.promise.then(() => process.kill(-pid, "SIGTERM")),
+      });
+      expect(code).not.toBe(0);
+      expectOld();
+    });
+
+    test("says which file is not there", async () => {
+      bring("curl");
+      writeBoth(release, "1.0.0");
+      const { code, stderr } = await install({ args: ["--from", await serve((path) => path.endsWith(".tar.gz") ? "missing" : "whole")] });
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/orrery-1\.0\.0-linux-x64.*\.tar\.gz could not be fetched/)]);
+      expect(readdirSync(folder)).toEqual([]);
+    });
+  });
+
+  describe("refuses, and leaves what was there,", () => {
+    const faults: readonly (readonly [title: string, spoil: (archive: string) => void, says: string])[] = [
+      ["an archive of another sum", (archive) => appendFileSync(archive, "x"), "is not what SHA256SUMS says"],
+      ["an archive that is cut", (archive) => truncateSync(archive, 100), "is not what SHA256SUMS says"],
+      ["an archive that was cut before its sum was made", (archive) => {
+        truncateSync(archive, 200);
+        list(release, archive.slice(release.length + 1));
+      }, "could not be unpacked"],
+      ["an archive that is not there", (archive) => rmSync(archive), "is not there"],
+    ];
+    for (const [title, spoil, says] of faults) {
+      test(title, async () => {
+        await installOld();
+        for (const name of readdirSync(release).filter((name) => name.startsWith("orrery-2"))) spoil(join(release, name));
+        const { code, stderr } = await install({ args: ["--from", release] });
+        expect([code, stderr]).toEqual([1, expect.stringContaining(says)]);
+        expectOld();
+      });
+    }
+
+    const programs: readonly (readonly [title: string, target: string, script: string, says: string])[] = [
+      ["an executable that does not run", "linux-x64", "kill -ILL $$", "does not run here"],
+      [
+        "an executable for Alpine without its C++ library",
+        "linux-x64-musl",
+        "echo 'Error loading shared library libstdc++.so.6: No such file or directory (needed by orrery)' >&2; exit 127",
+        "apk add libstdc++",
+      ],
+    ];
+    for (const [title, target, script, says] of programs) {
+      test(title, async () => {
+        await installOld();
+        writeRelease(release, { version: "3.0.0", target, script });
+        const { code, stderr } = await install({ args: ["--from", release, "--target", target] });
+        expect([code, stderr]).toEqual([1, expect.stringContaining(says)]);
+        expectOld();
+      });
+    }
+
+    test("a folder that it cannot write to, or make", async () => {
+      writeBoth(release, "1.0.0");
+      writeFileSync(join(root, "file"), "");
+      for (const place of [...(isRoot ? ["/proc"] : ["/"]), join(root, "file/bin")]) {
+        const { code, stderr } = await install({ args: ["--from", release], env: { INSTALL_DIR: place } });
+        expect([code, stderr]).toEqual([1, expect.stringMatching(/cannot be (?:written to|made): set INSTALL_DIR/)]);
+      }
+    });
+
+    test("a place with nothing to install, a target that is not one, and options it does not know", async () => {
+      for (
+        const [args, says] of [
+          [["--from", root], "SHA256SUMS is not there"],
+          [[], "there is nothing beside this script"],
+          [["--from", release, "--target", "linux-sparc"], '"linux-sparc" is not one of'],
+          [["--fast"], 'unknown argument "--fast"'],
+          [["--from"], "--from needs a value"],
+        ] as const
+      ) {
+        const { code, stderr } = await install({ args });
+        expect([code, stderr]).toEqual([1, expect.stringContaining(says)]);
+        expect(existsSync(join(folder, "orrery"))).toBe(false);
+      }
+    });
+  });
+
+  describe("takes", () => {
+    const machines: readonly (readonly [title: string, target: string, machine: Machine])[] = [
+      ["the build for arm64", "linux-arm64", { machine: "aarch64" }],
+      ["the one for musl on Alpine", "linux-arm64-musl", { machine: "aarch64", ldd: "echo 'musl libc (aarch64)' >&2; exit 1" }],
+      ["the one for glibc where musl is installed beside it", "linux-arm64", { machine: "arm64", ldd: "echo 'ldd (GNU libc) 2.31'" }],
+      ["the one for Apple's processors", "darwin-arm64", { system: "Darwin", machine: "arm64" }],
+      ["that one too in a shell that Rosetta translates", "darwin-arm64", { system: "Darwin", machine: "x86_64", translated: true }],
+      ["the one for Intel's on macOS", "darwin-x64", { system: "Darwin", machine: "x86_64" }],
+    ];
+    for (const [title, target, machine] of machines) {
+      test(title, async () => {
+        disguise(machine);
+        expect(await chosen()).toBe(target);
+      });
+    }
+
+    // A list of the processor's flags can only be changed by who may mount something over it.
+    test.skipIf(!isRoot || !has("unshare"))("the baseline build without AVX2, and the other one with it", async () => {
+      for (const [flags, suffix] of [["fpu sse4_2 avx", "-baseline"], ["fpu avx avx2 bmi2", ""]] as const) {
+        const info = join(root, "cpuinfo");
+        writeFileSync(info, `processor\t: 0\nflags\t\t: ${flags}\n`);
+        const mounted = ["unshare", "--mount", "sh", "-c", `mount --bind '${info}' /proc/cpuinfo && exec "$@"`, "sh", "sh"];
+        expect(await chosen(mounted)).toBe(`linux-x64${suffix}`);
+        disguise({ machine: "x86_64", ldd: "echo 'musl libc (x86_64)'; exit 1" });
+        expect(await chosen(mounted)).toBe(`linux-x64-musl${suffix}`);
+        disguise({ machine: "x86_64" });
+      }
+    });
+
+    for (
+      const [title, machine, says] of [["FreeBSD", { system: "FreeBSD" }, "no build for FreeBSD"], [
+        "32-bit machines",
+        { machine: "i686" },
+        "no build for i686",
+      ]] as const
+    ) {
+      test(`nothing on ${title}, and says so`, async () => {
+        disguise(machine);
+        writeBoth(release, "1.0.0");
+        const { code, stderr } = await install({ args: ["--from", release] });
+        expect([code, stderr]).toEqual([1, expect.stringContaining(says)]);
+      });
+    }
+  });
+});
+
+interface Install {
+  readonly shell?: readonly string[];
+  readonly file?: string;
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+  readonly started?: (pid: number) => void;
+}
+
+/** Runs install.sh with nothing on the PATH but what was brought. */
+function install({ shell = ["sh"], file, args = [], env = {}, input, started }: Install): Promise<{ code: number | null; stderr: string }> {
+  const [program = "", ...before] = shell;
+  const path = program === "unshare" ? `${tools}:/usr/bin:/bin:/usr/sbin:/sbin` : tools;
+  const found = spawnSync("sh", ["-c", `command -v ${program}`], { encoding: "utf8" }).stdout.trim();
+  const child = spawn(found, [...before, ...(input === undefined ? [file ?? script] : []), ...args], {
+    cwd: root,
+    env: { PATH: path, HOME: join(root, "home"), TMPDIR: root, INSTALL_DIR: folder, ...env },
+    stdio: ["pipe", "ignore", "pipe"],
+    detached: true,
+  });
+  child.stdin.on("error", () => undefined).end(input ?? "");
+  if (child.pid !== undefined) started?.(child.pid);
+  let stderr = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => void (stderr += text));
+  return new Promise((settle, fail) => {
+    child.once("error", fail);
+    child.once("close", (code) => settle({ code, stderr }));
+  });
+}
+
+/** The target it looks for, by its complaint that there is no archive for it. */
+async function chosen(shell: readonly string[] = ["sh"]): Promise<string | undefined> {
+  writeFileSync(join(release, "SHA256SUMS"), "");
+  const { stderr } = await install({ shell, args: ["--from", release] });
+  return /lists no archive for (\S+)/.exec(stderr)?.[1] ?? stderr;
+}
+
+/** For this machine, whatever its processor. */
+function writeBoth(where: string, version: string): void {
+  writeRelease(where, { version, target: "linux-x64" }, { version, target: "linux-x64-baseline" });
+}
+
+async function installOld(): Promise<void> {
+  writeBoth(release, "1.0.0");
+  await install({ args: ["--from", release] });
+  writeBoth(release, "2.0.0");
+}
+
+function expectOld(): void {
+  expect([readdirSync(folder), installedVersion()]).toEqual([["orrery"], "orrery 1.0.0 (a test)\n"]);
+}
+
+function installedVersion(): string {
+  return spawnSync(join(folder, "orrery"), ["version"], { encoding: "utf8" }).stdout;
+}
+
+function bring(name: string): void {
+  const found = spawnSync("sh", ["-c", `command -v ${name}`], { encoding: "utf8" }).stdout.trim();
+  if (found !== "") symlinkSync(realpathSync(found), join(tools, name));
+}
+
+/** A program that says what the test wants said; with `real` it may use that one. */
+function pretend(name: string, body: string, real?: string): void {
+  rmSync(join(tools, name), { force: true });
+  if (real !== undefined) bring(real);
+  writeFileSync(join(tools, name), `#!/bin/sh\n${body}\n`);
+  chmodSync(join(tools, name), 0o755);
+}
+
+interface Machine {
+  readonly system?: string;
+  readonly machine?: string;
+  readonly ldd?: string;
+  readonly translated?: boolean;
+}
+
+function disguise(
+  { system = "Linux", machine = "x86_64", ldd = "echo 'ldd (Debian GLIBC 2.36-9) 2.36'", translated = false }: Machine,
+): void {
+  pretend("uname", `case $1 in -m) echo ${machine} ;; *) echo ${system} ;; esac`);
+  pretend("ldd", ldd);
+  pretend("sysctl", translated ? "echo 1" : "exit 1");
+}
+
+type Fate = "whole" | "cut" | "missing" | "stall";
+
+/** Serves the release. */
+async function serve(fate: (path: string) => Fate = () => "whole"): Promise<string> {
+  const started = createServer((request, response) => {
+    const path = request.url ?? "/";
+    const how = existsSync(join(release, path)) ? fate(path) : "missing";
+    if (how === "missing") return void response.writeHead(404).end();
+    const bytes = readFileSync(join(release, path));
+    response.writeHead(200, { "content-length": bytes.length });
+    if (how === "whole") return void response.end(bytes);
+    response.write(bytes.subarray(0, bytes.length / 2), () => how === "cut" && response.destroy());
+  });
+  server = started;
+  await new Promise<void>((listening) => void started.listen(0, "127.0.0.1", listening));
+  return `http://127.0.0.1:${(started.address() as AddressInfo).port}`;
+}
