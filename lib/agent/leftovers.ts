@@ -34,7 +34,7 @@ export async function closeChildren(ground: SessionGround, state: SessionState):
 
 /**
  * Closes the open turn of a session that nobody drives: calls that had started end as `unknown`, the others are not
- * started. `known`: what was folded of its log. `turn`: the one that was open. Null: a living runtime holds the session.
+ * started. `known`: what was folded of its log; a later turn than it has open is left alone. `turn`: the one that was closed. Null: a living runtime holds the session.
  */
 export async function closeTurn(
   ground: SessionGround,
@@ -46,7 +46,7 @@ export async function closeTurn(
   if (lease === null) return null;
   try {
     const { state } = await readState(ground.journal, session, known);
-    if (state.turn.kind === "idle") return { turn: null };
+    if (state.turn.kind === "idle" || (known.turn.kind === "running" && known.turn.turn !== state.turn.turn)) return { turn: null };
     if (lease.predecessor?.place === ground.owner.place) await endLeftovers(ground, state);
     await closeChildren(ground, state);
     const resumed = eventsOf(state, { type: "resume", at: now() });

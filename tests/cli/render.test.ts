@@ -20,6 +20,19 @@ describe("Renderer", () => {
     expect(err.text).not.toContain("secret contents");
   });
 
+  test("says on a terminal what is worth the text of a reply that broke off, and nothing where there was none", () => {
+    const superseded: LiveEvent = { type: "status", session: SESSION, step: 1, attempt: 1, status: "superseded" };
+    const { out, err, renderer } = screen({ terminal: true });
+    renderer.watch(superseded);
+    expect(err.text).toBe("");
+    renderer.watch(delta("dead text"));
+    renderer.watch(superseded);
+    renderer.watch(delta("live text"));
+    renderer.watch(reply("live text"));
+    expect(out.text).toBe("dead text\nlive text\n");
+    expect(visible(err.text)).toContain("broke off: what it said above does not count");
+  });
+
   test("gives a pipe the final answer alone, once, with one line break", () => {
     const { out, renderer } = screen({ terminal: false });
     renderer.watch(delta("First words, "));
