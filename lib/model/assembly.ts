@@ -5,12 +5,15 @@
  *     continues the last call, or in a list of several the call at its place in the list before.
  * C2  A new id or a new name at an occupied index opens a new call, any name does once the call there is over. An id
  *     alone does not while the call there is unfinished: some servers invent a new id for every fragment. Two named
- *     entries of one list are two calls, however equal they are.
+ *     entries of one list are two calls, however equal they are. In separate chunks, what says again the arguments
+ *     that are there is a repeat, not another call.
  * C3  Calls keep the order in which they first appeared.
  * C4  `call_ready` is given once, with the fragment that completes the arguments.
  * C5  Arguments that a length limit cut off never become complete, not even as none at all.
  * C6  Arguments with which a call begins are ready at once if they are an object that is not empty, and stand unless
  *     others come: pieces that follow say all of it, and are never joined to them.
+ * C7  A name without arguments at a call that is complete is a repeat or begins another call: the next piece there
+ *     decides as if it carried the name itself.
  */
 import { type CallFragment, type CallProgress, GrowingCall } from "./growing-call.ts";
 import { ModelError, type ModelReply } from "./model.ts";
@@ -30,7 +33,8 @@ export class CallAssembly {
   add(fragment: CallFragment): readonly CallProgress[] {
     if (isBlank(fragment)) return [];
     const found = this.#find(fragment);
-    return this.#take(fragment, found === undefined || opensNew(found, fragment) ? this.#open() : found);
+    const named = withName(fragment, found);
+    return this.#take(named, found === undefined || opensNew(found, named) ? this.#open() : found);
   }
 
   /** Takes the fragments of one list. */
@@ -43,11 +47,12 @@ export class CallAssembly {
     const progress = fragments.flatMap((fragment, place) => {
       if (isBlank(fragment)) return [];
       const found = this.#find(fragment, before[place]);
-      const opens = found === undefined || opensNew(found, fragment) || (taken.has(found) && isAnother(found, fragment));
+      const named = withName(fragment, found);
+      const opens = found === undefined || opensNew(found, named) || (taken.has(found) && isAnother(found, fragment));
       const call = opens ? this.#open() : found;
       row[place] = call;
       taken.add(call);
-      return this.#take(fragment, call);
+      return this.#take(named, call);
     });
     this.#row = row;
     return progress;
@@ -155,6 +160,11 @@ function tooMany(): ModelError {
 
 function isBlank(fragment: CallFragment): boolean {
   return !fragment.id && !fragment.name && !fragment.arguments;
+}
+
+/** The fragment with the name that came before it and may begin a call with it (C7). */
+function withName(fragment: CallFragment, found: GrowingCall | undefined): CallFragment {
+  return found?.namedAgain && !fragment.name ? { ...fragment, name: found.name } : fragment;
 }
 
 /** True if a fragment is not of the same call as an earlier one in its list. At one index it may be a second piece of it. */

@@ -2,7 +2,8 @@
 import { parseKeepingNumbers } from "../session/json.ts";
 import { connectionError, type Place, reportedError, unreadableError } from "./fault.ts";
 import { type Fields, isFields } from "./fields.ts";
-import { readEvents, requireProgress, type ServerEvent, StreamFault } from "./sse.ts";
+import type { AnswerText } from "./exchange.ts";
+import { EventReader, requireProgress, type ServerEvent, StreamFault } from "./sse.ts";
 
 export interface Document {
   readonly fields: Fields;
@@ -14,20 +15,63 @@ export interface Document {
 
 const MAX_DOCUMENT = 32 * 1024 * 1024;
 
-/**
- * An answer's events, one list per chunk that completes any. The content type is not believed.
- * @throws {ModelError} for what is neither an event stream nor JSON.
- */
-export async function* readAnswer(place: Place, chunks: AsyncGenerator<string>, quietMs: number): AsyncGenerator<readonly ServerEvent[]> {
-  try {
-    const start = await collect(chunks, quietMs, (text) => text.trim() !== "");
-    if (/^\s*</.test(start)) throw unreadableError(place, "the endpoint sent HTML instead of an event stream", start);
-    if (/^\s*[[{]/.test(start)) yield [{ data: start + await collect(chunks, quietMs, () => false) }];
-    else yield* readStream(place, start, chunks, quietMs);
-  } catch (error) {
-    throw error instanceof StreamFault ? connectionError(place, error) : error;
-  } finally {
-    await chunks.return(undefined);
+/** An answer's events. The content type is not believed. */
+export class Answer {
+  readonly #place: Place;
+  readonly #text: AnswerText;
+  readonly #quietMs: number;
+  /** Present once it is known not to be one JSON document. */
+  #events: EventReader | null = null;
+  /** What it began with, as long as no event came. */
+  #start: string | null = null;
+  #over = false;
+
+  constructor(place: Place, text: AnswerText, quietMs: number) {
+    this.#place = place;
+    this.#text = text;
+    this.#quietMs = quietMs;
+  }
+
+  /**
+   * The events of the next chunk that completes any; null at the end.
+   * @throws {ModelError} also for what is neither an event stream nor JSON.
+   */
+  async next(): Promise<readonly ServerEvent[] | null> {
+    try {
+      while (!this.#over) {
+        const events = this.#events === null ? await this.#begin() : this.#read(this.#events, await this.#text.next());
+        if (events.length > 0) return events;
+      }
+      return null;
+    } catch (error) {
+      throw error instanceof StreamFault ? connectionError(this.#place, error) : error;
+    }
+  }
+
+  close(): void {
+    this.#text.close();
+  }
+
+  async #begin(): Promise<readonly ServerEvent[]> {
+    const start = await collect(this.#text, this.#quietMs, (text) => text.trim() !== "");
+    if (/^\s*</.test(start)) throw unreadableError(this.#place, "the endpoint sent HTML instead of an event stream", start);
+    if (/^\s*[[{]/.test(start)) {
+      this.#over = true;
+      return [{ data: start + await collect(this.#text, this.#quietMs, () => false) }];
+    }
+    this.#start = start;
+    this.#events = new EventReader(this.#quietMs);
+    return this.#read(this.#events, start);
+  }
+
+  #read(reader: EventReader, chunk: string | null): readonly ServerEvent[] {
+    this.#over = chunk === null;
+    const events = chunk === null ? reader.end() : reader.feed(chunk);
+    if (events.length > 0) this.#start = null;
+    else if (this.#over && this.#start !== null && !beginsField(this.#start)) {
+      throw unreadableError(this.#place, "the endpoint sent neither an event stream nor JSON", this.#start);
+    }
+    return events;
   }
 }
 
@@ -65,37 +109,18 @@ function parse(place: Place, event: ServerEvent): unknown {
   }
 }
 
-async function* readStream(
-  place: Place,
-  start: string,
-  chunks: AsyncGenerator<string>,
-  quietMs: number,
-): AsyncGenerator<readonly ServerEvent[]> {
-  let empty = true;
-  for await (const events of readEvents(withStart(start, chunks), quietMs)) {
-    empty = false;
-    yield events;
-  }
-  if (empty && !beginsField(start)) throw unreadableError(place, "the endpoint sent neither an event stream nor JSON", start);
-}
-
 /** The text up to the chunk with which it is `enough`, or to the end. */
-async function collect(chunks: AsyncGenerator<string>, quietMs: number, enough: (text: string) => boolean): Promise<string> {
+async function collect(source: AnswerText, quietMs: number, enough: (text: string) => boolean): Promise<string> {
   const since = performance.now();
   let text = "";
   while (!enough(text)) {
-    const next = await chunks.next();
-    if (next.done) break;
-    text += next.value;
+    const chunk = await source.next();
+    if (chunk === null) break;
+    text += chunk;
     if (text.length > MAX_DOCUMENT) throw new StreamFault("malformed", `the answer is longer than ${MAX_DOCUMENT} characters`);
     requireProgress(since, quietMs, "the endpoint did not finish its answer");
   }
   return text;
-}
-
-async function* withStart(start: string, chunks: AsyncGenerator<string>): AsyncGenerator<string> {
-  yield start;
-  yield* chunks;
 }
 
 /** True for text, however short, that can be the beginning of an event stream. */

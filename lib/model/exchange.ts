@@ -6,7 +6,7 @@
  * X3  Every failure is a `ModelError`, except an abort, which throws the signal's reason.
  */
 import { connectionError, type Place, refusalError } from "./fault.ts";
-import { type Patience, readText, settleWithin } from "./sse.ts";
+import { BodyText, type Patience, settleWithin } from "./sse.ts";
 
 /** What we use of the global `fetch`. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -20,11 +20,19 @@ export interface Endpoint extends Place {
 const MAX_REFUSAL = 64 * 1024;
 const MAX_REFUSAL_MS = 10_000;
 
+/** The text of an answer as it arrives. */
+export interface AnswerText {
+  /** More of it; null at its end. @throws {ModelError} */
+  next(): Promise<string | null>;
+  /** Must be called, whether the end was seen or not. */
+  close(): void;
+}
+
 /**
- * Sends `body` as JSON; gives the text of the answer as it arrives.
- * @throws {ModelError} also while iterating.
+ * Sends `body` as JSON; gives the text of the answer.
+ * @throws {ModelError}
  */
-export async function post(endpoint: Endpoint, body: object, patience: Patience, signal: AbortSignal): Promise<AsyncGenerator<string>> {
+export async function post(endpoint: Endpoint, body: object, patience: Patience, signal: AbortSignal): Promise<AnswerText> {
   signal.throwIfAborted();
   const response = await open(endpoint, body, patience.idleMs(), signal);
   if (!response.ok) {
@@ -34,7 +42,7 @@ export async function post(endpoint: Endpoint, body: object, patience: Patience,
       Date.now(),
     );
   }
-  return guarded(endpoint, response, patience, signal);
+  return response.body === null ? NOTHING : new BodyText(response.body, patience, signal, (error) => connectionError(endpoint, error));
 }
 
 async function open(endpoint: Endpoint, body: object, idleMs: number, signal: AbortSignal): Promise<Response> {
@@ -62,15 +70,7 @@ async function open(endpoint: Endpoint, body: object, idleMs: number, signal: Ab
   }
 }
 
-async function* guarded(endpoint: Endpoint, response: Response, patience: Patience, signal: AbortSignal): AsyncGenerator<string> {
-  if (response.body === null) return;
-  try {
-    yield* readText(response.body, patience, signal);
-  } catch (error) {
-    signal.throwIfAborted();
-    throw connectionError(endpoint, error);
-  }
-}
+const NOTHING: AnswerText = { next: () => Promise.resolve(null), close: () => {} };
 
 /** The start of a refusal's body; what cannot be read of it is left out. */
 async function peek(response: Response, patience: Patience, signal: AbortSignal): Promise<string> {
@@ -78,14 +78,18 @@ async function peek(response: Response, patience: Patience, signal: AbortSignal)
   if (response.body === null) return text;
   const until = performance.now() + Math.min(patience.idleMs(), MAX_REFUSAL_MS);
   const hurry: Patience = { idleMs: () => Math.max(1, until - performance.now()), satisfied: () => false };
+  const body = new BodyText(response.body, hurry, signal, (error) => error);
   try {
-    for await (const chunk of readText(response.body, hurry, signal)) {
+    while (text.length < MAX_REFUSAL) {
+      const chunk = await body.next();
+      if (chunk === null) break;
       text += chunk;
-      if (text.length >= MAX_REFUSAL) break;
     }
   } catch {
     // The status says enough; a connection that breaks here adds nothing.
     signal.throwIfAborted();
+  } finally {
+    body.close();
   }
   return text.slice(0, MAX_REFUSAL);
 }

@@ -19,6 +19,8 @@ export class GrowingCall {
   index: number | undefined;
   arguments = new ArgumentsText();
   ended = false;
+  /** Its name came once more and without arguments after it was complete: that may be where another call begins. */
+  namedAgain = false;
   /** The arguments it began with. */
   #initial = "";
   /** No arguments came, and it was taken to have none. */
@@ -29,6 +31,7 @@ export class GrowingCall {
 
   add(fragment: CallFragment): readonly CallProgress[] {
     const progress: CallProgress[] = [];
+    this.namedAgain ||= Boolean(fragment.name) && isBlank(fragment.arguments) && this.arguments.status === "complete";
     this.id ??= fragment.id || undefined;
     if (this.name === "" && fragment.name) {
       this.name = fragment.name;
@@ -84,7 +87,7 @@ export class GrowingCall {
 
   /** True while no piece of arguments came. */
   get #isBare(): boolean {
-    return this.arguments.text.trim() === "";
+    return isBlank(this.arguments.text);
   }
 
   #becomeReady(text: string): readonly CallProgress[] {
@@ -92,6 +95,10 @@ export class GrowingCall {
     this.#ready = true;
     return [{ type: "call_ready", position: this.position, name: this.name, arguments: text.toWellFormed() }];
   }
+}
+
+function isBlank(text = ""): boolean {
+  return text.trim() === "";
 }
 
 function isNone(text: string): boolean {

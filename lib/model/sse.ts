@@ -1,5 +1,5 @@
 /**
- * The body of a streamed answer: bytes → text → server-sent events. One await per network chunk, not per event.
+ * The body of a streamed answer: bytes → text → server-sent events. A network chunk costs one wait and no timer.
  *
  * E1  No wait is longer than the idle limit, and an abort ends the current one at once.
  * E2  No more than MAX_EVENT characters are kept of an event that does not end.
@@ -26,6 +26,7 @@ export class StreamFault extends Error {
 export const MAX_EVENT = 32 * 1024 * 1024;
 /** How long a connection that is no longer read may take to end properly. */
 const LINGER_MS = 1000;
+const MORE = { stream: true };
 
 /** How patient to be with a body; asked anew for every chunk. */
 export interface Patience {
@@ -34,52 +35,156 @@ export interface Patience {
   satisfied(): boolean;
 }
 
-/**
- * The text of a body as it arrives.
- * @throws {StreamFault} on silence. @throws the signal's reason, or whatever the connection fails with.
- */
-export async function* readText(body: ReadableStream<Uint8Array>, patience: Patience, signal: AbortSignal): AsyncGenerator<string> {
-  const reader = body.getReader();
-  const decoder = new TextDecoder();
-  let ended = false;
-  try {
-    while (!ended) {
-      const { done, value } = await settleWithin(reader.read(), patience.idleMs(), signal);
-      ended = done;
-      const text = done ? decoder.decode() : decoder.decode(value, { stream: true });
-      if (text !== "") yield text;
+/** The text of a body as it arrives. One reader, one wait at a time. */
+export class BodyText {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #patience: Patience;
+  readonly #signal: AbortSignal;
+  readonly #explain: (error: unknown) => unknown;
+  readonly #decoder = new TextDecoder();
+  readonly #watch: IdleWatch;
+  #ended = false;
+  #closed = false;
+  /** Ends the current wait. */
+  #fail: ((reason: unknown) => void) | null = null;
+  readonly #abort = () => this.#fail?.(this.#signal.reason);
+
+  /** `explain`: what to throw for a silence (a `StreamFault`) or for what the connection fails with. */
+  constructor(body: ReadableStream<Uint8Array>, patience: Patience, signal: AbortSignal, explain: (error: unknown) => unknown) {
+    this.#explain = explain;
+    this.#reader = body.getReader();
+    this.#patience = patience;
+    this.#signal = signal;
+    this.#watch = new IdleWatch((fault) => this.#fail?.(fault));
+    signal.addEventListener("abort", this.#abort);
+  }
+
+  /** More of the text; null at its end. @throws the signal's reason, or what explains a failure. */
+  async next(): Promise<string | null> {
+    try {
+      while (!this.#ended) {
+        const { done, value } = await this.#read();
+        this.#ended = done;
+        const text = done ? this.#decoder.decode() : this.#decoder.decode(value, MORE);
+        if (text !== "") return text;
+      }
+      return null;
+    } catch (error) {
+      this.#signal.throwIfAborted();
+      throw this.#explain(error);
     }
-  } finally {
-    if (!ended) void leave(reader, patience.satisfied());
+  }
+
+  /** Nothing more is read. What has not ended is left, or cut off if not all that matters has arrived. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#watch.stop();
+    this.#signal.removeEventListener("abort", this.#abort);
+    if (!this.#ended) void leave(this.#reader, this.#patience.satisfied());
+  }
+
+  #read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }> {
+    return new Promise((resolve, reject) => {
+      if (this.#signal.aborted) return reject(this.#signal.reason);
+      this.#fail = reject;
+      this.#watch.begin(this.#patience.idleMs());
+      this.#reader.read().then((result) => {
+        this.#watch.end();
+        resolve(result);
+      }, reject);
+    });
   }
 }
 
 /**
- * The events of a text stream, one array per chunk that completes any.
- * @throws {StreamFault} on an event without end, or on nothing but comments.
+ * A limit for each of many short waits. Setting a timer for each would cost more than the wait: one timer is left
+ * running from wait to wait, and looks when it fires whether the current one really is that old.
  */
-export async function* readEvents(chunks: AsyncIterable<string>, quietMs: number): AsyncGenerator<readonly ServerEvent[]> {
-  let events: ServerEvent[] = [];
-  let overflow = false;
-  const parser = createParser({
-    maxBufferSize: MAX_EVENT,
-    onEvent: (event) => events.push(toServerEvent(event)),
-    onError: (error) => overflow ||= error.type === "max-buffer-size-exceeded",
-  });
-  let progress = performance.now();
-  for await (const chunk of chunks) {
-    parser.feed(chunk);
-    if (overflow) throw new StreamFault("malformed", `one event of the stream is longer than ${MAX_EVENT} characters`);
-    if (events.length > 0) {
-      progress = performance.now();
-      yield events;
-      events = [];
-    } else {
-      requireProgress(progress, quietMs, "the endpoint sent nothing but keep-alive comments");
-    }
+class IdleWatch {
+  readonly #expire: (fault: StreamFault) => void;
+  #timer: ReturnType<typeof startTimer> | null = null;
+  /** When the timer fires. */
+  #fires = 0;
+  /** When the current wait is too long; infinite between waits. */
+  #due = Infinity;
+  #limit = 0;
+
+  constructor(expire: (fault: StreamFault) => void) {
+    this.#expire = expire;
   }
-  parser.feed("\n\n");
-  if (events.length > 0) yield events.map((event) => ({ ...event, unterminated: true as const }));
+
+  begin(limit: number): void {
+    this.#limit = limit;
+    this.#due = performance.now() + limit;
+    if (this.#timer === null || this.#due < this.#fires) this.#arm(limit);
+  }
+
+  end(): void {
+    this.#due = Infinity;
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#due = Infinity;
+  }
+
+  #arm(ms: number): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#fires = performance.now() + ms;
+    this.#timer = startTimer(() => this.#look(), ms);
+  }
+
+  #look(): void {
+    this.#timer = null;
+    if (this.#due === Infinity) return;
+    const left = this.#due - performance.now();
+    // Timers of some hosts fire up to a millisecond early.
+    if (left >= 1) this.#arm(left);
+    else this.#expire(silence(this.#limit));
+  }
+}
+
+/** The events of a text that comes in chunks. */
+export class EventReader {
+  readonly #quietMs: number;
+  readonly #parser = createParser({
+    maxBufferSize: MAX_EVENT,
+    onEvent: (event) => this.#events.push(toServerEvent(event)),
+    onError: (error) => this.#overflow ||= error.type === "max-buffer-size-exceeded",
+  });
+  #events: ServerEvent[] = [];
+  #overflow = false;
+  #progress = performance.now();
+
+  constructor(quietMs: number) {
+    this.#quietMs = quietMs;
+  }
+
+  /**
+   * The events that this chunk completes.
+   * @throws {StreamFault} on an event without end, or on nothing but comments.
+   */
+  feed(chunk: string): readonly ServerEvent[] {
+    this.#parser.feed(chunk);
+    if (this.#overflow) throw new StreamFault("malformed", `one event of the stream is longer than ${MAX_EVENT} characters`);
+    if (this.#events.length > 0) this.#progress = performance.now();
+    else requireProgress(this.#progress, this.#quietMs, "the endpoint sent nothing but keep-alive comments");
+    return this.#take();
+  }
+
+  /** The event in which the text ended, if there is one. */
+  end(): readonly ServerEvent[] {
+    this.#parser.feed("\n\n");
+    return this.#take().map((event) => ({ ...event, unterminated: true as const }));
+  }
+
+  #take(): readonly ServerEvent[] {
+    const events = this.#events;
+    if (events.length > 0) this.#events = [];
+    return events;
+  }
 }
 
 /** @throws {StreamFault} if `since` is longer ago than `quietMs`. */
@@ -94,7 +199,7 @@ export function requireProgress(since: number, quietMs: number, problem: string)
  */
 export function settleWithin<T>(work: Promise<T>, ms: number, signal: AbortSignal): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const late = () => settle(() => reject(new StreamFault("idle_timeout", `the endpoint sent nothing for ${ms / 1000} s`)));
+    const late = () => settle(() => reject(silence(ms)));
     const abort = () => settle(() => reject(signal.reason));
     const timer = startTimer(late, ms);
     const settle = (then: () => void) => {
@@ -106,6 +211,10 @@ export function settleWithin<T>(work: Promise<T>, ms: number, signal: AbortSigna
     if (signal.aborted) abort();
     else signal.addEventListener("abort", abort, { once: true });
   });
+}
+
+function silence(ms: number): StreamFault {
+  return new StreamFault("idle_timeout", `the endpoint sent nothing for ${ms / 1000} s`);
 }
 
 function toServerEvent({ event, data }: EventSourceMessage): ServerEvent {

@@ -4,7 +4,7 @@
  * Order of an attempt: request → headers → chunks as they come → `finished`. A stream counts as complete if its
  * format said so; one that just ends is a transport error, and nothing of it is committed.
  */
-import { type Document, isDone, parseDocument, readAnswer } from "./documents.ts";
+import { Answer, type Document, isDone, parseDocument } from "./documents.ts";
 import { type Endpoint, type Fetch, post } from "./exchange.ts";
 import { endlessError } from "./fault.ts";
 import type { Fields } from "./fields.ts";
@@ -97,19 +97,23 @@ class Attempts<Habits> {
     const names = namesIn(request);
     const reader = this.#wire.createReader(this.#endpoint, names);
     const begun = performance.now();
+    let answer: Answer | null = null;
     try {
-      for await (const batch of await this.#ask(request, names, reader, signal)) {
+      answer = await this.#ask(request, names, reader, signal);
+      for (let batch = await answer.next(); batch !== null; batch = await answer.next()) {
         for (const event of batch) {
           this.#read(reader, event);
-          yield* reader.take();
+          for (const each of reader.take()) yield each;
         }
         if (reader.ended) break;
         if (performance.now() - begun > this.#replyMs) throw endlessError(this.#endpoint, this.#replyMs);
       }
     } catch (error) {
       if (!(reader.finished && isConnectionLoss(error))) throw error;
+    } finally {
+      answer?.close();
     }
-    yield* reader.close();
+    for (const each of reader.close()) yield each;
   }
 
   #read(reader: WireReader, event: ServerEvent): void {
@@ -124,13 +128,13 @@ class Attempts<Habits> {
     names: ToolNames,
     reader: WireReader,
     signal: AbortSignal,
-  ): Promise<AsyncGenerator<readonly ServerEvent[]>> {
+  ): Promise<Answer> {
     for (let concessions = 0;; concessions++) {
       const patience = this.#patienceFor(reader);
       try {
-        const chunks = await post(this.#endpoint, this.#wire.toBody(request, names, this.#habits), patience, signal);
+        const text = await post(this.#endpoint, this.#wire.toBody(request, names, this.#habits), patience, signal);
         patience.answered = true;
-        return readAnswer(this.#endpoint, chunks, this.#idleMs === undefined ? QUIET_MS : this.#idleMs * 5);
+        return new Answer(this.#endpoint, text, this.#idleMs === undefined ? QUIET_MS : this.#idleMs * 5);
       } catch (error) {
         const refused = error instanceof ModelError && error.kind === "rejected" && concessions < MAX_CONCESSIONS;
         const habits = refused ? this.#wire.concede(this.#habits, error.said) : null;

@@ -98,6 +98,12 @@ const loads = (["chat", "responses", "anthropic"] as const).flatMap((wire) => [
   load(wire, "text deltas of a word", writers[wire].text(Array.from({ length: 40_000 }, (_each, index) => ` word${index % 97}`))),
   load(wire, "8 calls of 64 KB in fragments of 16 characters", writers[wire].calls(argumentPieces(8, 64 * 1024, 16))),
   load(wire, "1 call of 4 MB in fragments of 4 KB", writers[wire].calls(argumentPieces(1, 4 * 1024 * 1024, 4096))),
+  load(
+    wire,
+    "text deltas of a word, an event per chunk",
+    writers[wire].text(Array.from({ length: 20_000 }, (_each, at) => ` word${at % 97}`)),
+    atEvents,
+  ),
 ]);
 
 const results = [];
@@ -134,11 +140,19 @@ function anthropic(events: readonly TypedDocument[]): string {
   return typedSse({ type: "message_start", message: {} }, ...events, end, { type: "message_stop" });
 }
 
-function load(wire: WireName, name: string, stream: string): Load {
+function load(wire: WireName, name: string, stream: string, cut = atSize): Load {
+  const chunks = cut(stream);
+  return { wire, name, chunks, bytes: chunks.reduce((sum, chunk) => sum + chunk.length, 0) };
+}
+
+function atSize(stream: string): readonly Uint8Array[] {
   const bytes = encoder.encode(stream);
-  const chunks: Uint8Array[] = [];
-  for (let at = 0; at < bytes.length; at += CHUNK) chunks.push(bytes.subarray(at, at + CHUNK));
-  return { wire, name, chunks, bytes: bytes.length };
+  return Array.from({ length: Math.ceil(bytes.length / CHUNK) }, (_chunk, at) => bytes.subarray(at * CHUNK, (at + 1) * CHUNK));
+}
+
+/** As a model that writes one token at a time arrives: every event is a chunk of its own. */
+function atEvents(stream: string): readonly Uint8Array[] {
+  return stream.split(/(?<=\n\n)/).map((event) => encoder.encode(event));
 }
 
 function argumentPieces(calls: number, size: number, piece: number): readonly (readonly string[])[] {
@@ -148,9 +162,10 @@ function argumentPieces(calls: number, size: number, piece: number): readonly (r
 }
 
 async function rate(each: Load, work: (body: ReadableStream<Uint8Array>, wire: WireName) => Promise<number>): Promise<number> {
-  const start = performance.now();
+  const before = process.cpuUsage();
   const seen = await work(toBody(each.chunks), each.wire);
-  const took = performance.now() - start;
+  const { user, system } = process.cpuUsage(before);
+  const took = (user + system) / 1000;
   if (seen === 0) throw new Error(`"${each.name}" gave nothing`);
   return round(each.bytes / 1000 / took);
 }

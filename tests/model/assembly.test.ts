@@ -5,6 +5,7 @@ import { CallAssembly, MAX_CALLS } from "../../lib/model/assembly.ts";
 import type { CallFragment, CallProgress } from "../../lib/model/growing-call.ts";
 import { ModelError } from "../../lib/model/model.ts";
 import { parseArguments } from "../../lib/session/arguments.ts";
+import { canonicalText } from "../../lib/session/json.ts";
 
 const SEED = 20261129;
 
@@ -78,6 +79,30 @@ describe("indexes and ids", () => {
 
   test("whole calls of one tool without ids and indexes stay apart", () => {
     expect(brief([{ name: "r", arguments: '{"p":1}' }, { name: "r", arguments: '{"p":2}' }])).toEqual(['- r {"p":1}', '- r {"p":2}']);
+  });
+
+  test("a name without arguments at a complete call opens another if pieces of another object follow (case 35)", () => {
+    const again = [{ index: 0, name: "r", arguments: '{"p":1}' }, { index: 0, name: "r", arguments: "" }];
+    const { calls, progress } = assemble([...again, { index: 0, arguments: '{"p"' }, { index: 0, arguments: ":2}" }]);
+    expect(calls.map((call) => call.arguments)).toEqual(['{"p":1}', '{"p":2}']);
+    expect(progress.map((each) => [each.type, each.position])).toEqual([
+      ["call_announced", 0],
+      ["call_ready", 0],
+      ["call_announced", 1],
+      ["call_ready", 1],
+    ]);
+    expect(brief([...again, { index: 0, arguments: " " }, { index: 0, arguments: '{"p":2}' }])).toEqual(['- r {"p":1}', '- r {"p":2}']);
+    const unindexed = [{ name: "r", arguments: '{"p":1}' }, { name: "r" }, { arguments: '{"p"' }, { arguments: ":2}" }, { name: "r" }];
+    expect(brief(unindexed)).toEqual(['- r {"p":1}', '- r {"p":2}']);
+  });
+
+  test("a name without arguments at a complete call is a repeat if nothing follows, the same does, or no object", () => {
+    const again = [{ index: 0, name: "r", arguments: '{"p":1}' }, { index: 0, name: "r", arguments: "" }];
+    expect(brief(again)).toEqual(['- r {"p":1}']);
+    expect(brief([...again, { index: 0, arguments: "\n" }, { index: 0, name: "r" }])).toEqual(['- r {"p":1}']);
+    expect(brief([...again, { index: 0, arguments: '{ "p": 1 }' }])).toEqual(['- r {"p":1}']);
+    expect(brief([...again, { index: 0, arguments: "}" }])).toEqual(['- r {"p":1}}']);
+    expect(brief([...again, { index: 1, name: "r" }, { index: 1, arguments: '{"p":2}' }])).toEqual(['- r {"p":1}', '- r {"p":2}']);
   });
 
   test("a name that is repeated with every fragment opens nothing", () => {
@@ -263,6 +288,40 @@ describe("any chunking of any interleaving", () => {
     );
   });
 });
+
+describe("one index for all calls, and no ids", () => {
+  test("gives every call that says something else than the one before, wherever and however often its name comes", () => {
+    const differing = fc.array(fc.record({ name: fc.constantFrom("read", "write"), input }), { minLength: 1, maxLength: 5 })
+      .filter((calls) => calls.every((call, at) => toText(call) !== toText(calls[at - 1])));
+    fc.assert(
+      fc.property(differing, fc.constantFrom("first", "each", "last"), fc.infiniteStream(fc.nat()), (calls, names, random) => {
+        const fragments = calls.flatMap(({ name, input }): CallFragment[] => {
+          const pieces = cutUp(JSON.stringify(input), random).map((text) => ({ index: 0, arguments: text }));
+          if (names === "each") return pieces.map((piece) => ({ ...piece, name }));
+          return [{ index: 0, name, arguments: "" }, ...pieces, ...(names === "last" ? [{ index: 0, name, arguments: "" }] : [])];
+        });
+        const { calls: got, ready } = assemble(fragments);
+        expect(got).toEqual(calls.map(({ name, input }) => ({ name, arguments: JSON.stringify(input) })));
+        expect(ready.length).toBe(calls.length);
+      }),
+      { seed: SEED, numRuns: 500 },
+    );
+  });
+});
+
+function toText(call: { readonly input: object } | undefined): string {
+  return call === undefined ? "" : canonicalText(JSON.stringify(call.input));
+}
+
+function cutUp(text: string, random: Iterator<number>): readonly string[] {
+  const pieces: string[] = [];
+  for (let at = 0; at < text.length;) {
+    const size = 1 + (random.next().value as number) % 9;
+    pieces.push(text.slice(at, at + size));
+    at += size;
+  }
+  return pieces;
+}
 
 /** Cuts each text at random places and mixes the pieces; the first piece of a call carries its id and name. */
 function interleave(names: readonly string[], texts: readonly string[], random: Iterator<number>) {

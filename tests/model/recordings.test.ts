@@ -106,6 +106,18 @@ const expected: Readonly<Record<string, Expected | ExpectedFault>> = {
     usage: { input_tokens: 0, output_tokens: 0 },
     model: "openai/gpt-oss-20b",
   },
+  "chat/no-ids.sse": {
+    text: "",
+    calls: [
+      { name: "read_file", arguments: '{"path":"a.txt"}' },
+      { name: "read_file", arguments: '{"path":"b.txt"}' },
+      { name: "read_file", arguments: '{"path":"c.txt"}' },
+      { name: "wordcount", arguments: '{"path":"a.txt"}' },
+    ],
+    finish: "tool_calls",
+    usage: { input_tokens: 0, output_tokens: 0 },
+    model: "mistral-small-3.2-24b",
+  },
   "chat/cumulative.sse": {
     text: "",
     calls: [{ provider_id: "call_cum", name: "edit_file", arguments: '{"path":"src/main.ts","old":"a { b","new":"a } b"}' }],
