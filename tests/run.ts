@@ -153,7 +153,7 @@ function run(argv: readonly string[], env: Readonly<Record<string, string>>, out
     const finish = (ending: string | null) => {
       clearTimeout(timer);
       process.off("SIGINT", stop).off("SIGTERM", stop);
-      for (const chunk of printed) process.stdout.write(chunk);
+      for (const chunk of printed.splice(0)) process.stdout.write(chunk);
       settle(ending);
     };
     child.once("error", (error) => finish(`cannot start: ${error.message}`));

@@ -4,7 +4,7 @@ import type { HookNotice } from "../gate/hook.ts";
 import type { Command } from "../session/command.ts";
 import type { Json, JsonInput } from "../session/json.ts";
 import type { Run } from "../session/launch.ts";
-import type { Outcome } from "../session/outcome.ts";
+import type { Mode, Outcome } from "../session/outcome.ts";
 import type { CallState } from "../session/state.ts";
 import type { Plan, Tool } from "../tools/tool.ts";
 import * as v from "valibot";
@@ -19,8 +19,7 @@ import type { Turn, TurnPorts, TurnSignals } from "./turn.ts";
 export async function authorizeCall(call: CallState, { ports, signals }: Turn): Promise<void> {
   const { recorder, tools, gate } = ports;
   const abort = AbortSignal.any([signals.stop, signals.now]);
-  const mode = recorder.state.header?.mode ?? "normal";
-  const { verdict, notices } = await gate.authorize({ name: call.name, arguments: call.arguments, mode, tools }, abort);
+  const { verdict, notices } = await gate.authorize({ name: call.name, arguments: call.arguments, mode: modeOf(ports), tools }, abort);
   recordNotices(notices, ports);
   // A hook that was ended by the stop gave no verdict of its own: the stop settles the call.
   if (abort.aborted) return;
@@ -46,8 +45,9 @@ export async function answerCall(call: CallState, turn: Turn): Promise<void> {
   const { reason, input, input_digest } = call.status;
   const abort = AbortSignal.any([signals.stop, signals.now]);
   const question = { call: call.call, name: call.name, input, reason, ...scriptOf(call, input, ports) };
+  const mode = modeOf(ports);
   const answer = ports.approver === null ? null : await ports.approver(question, abort);
-  if (abort.aborted) return;
+  if (abort.aborted || (answer?.decision === "allow" && mode !== modeOf(ports) && await refuseByMode(call, turn))) return;
   if (answer === null) notes.unanswered = true;
   const refusal = answer === null ? `${reason}, and nobody can be asked here. It was not run.` : answer.reason;
   ports.recorder.mustRecord({
@@ -59,6 +59,21 @@ export async function answerCall(call: CallState, turn: Turn): Promise<void> {
     input_digest,
     ...(refusal === undefined ? {} : { reason: refusal }),
   });
+}
+
+/** The mode changed while the question was open: an answer does not allow what the new one rules out. Whether the call is settled. */
+async function refuseByMode(call: CallState, { ports, signals }: Turn): Promise<boolean> {
+  const { recorder, tools, gate } = ports;
+  const abort = AbortSignal.any([signals.stop, signals.now]);
+  const { verdict } = await gate.authorize({ name: call.name, arguments: call.arguments, mode: modeOf(ports), tools }, abort);
+  if (abort.aborted) return true;
+  if (verdict.kind !== "denied") return false;
+  recorder.mustRecord({ type: "deny_call", at: now(), call: call.call, by: verdict.by, reason: verdict.reason });
+  return true;
+}
+
+function modeOf({ recorder }: TurnPorts): Mode {
+  return recorder.state.header?.mode ?? "normal";
 }
 
 /** A process without input whose shell is given its text: planning is pure, so this is what will run. */
@@ -81,8 +96,7 @@ async function refuseInherited(
   if (!ports.inherited.has(call.call)) return false;
   const { recorder, tools, gate } = ports;
   const abort = AbortSignal.any([signals.stop, signals.now]);
-  const mode = recorder.state.header?.mode ?? "normal";
-  const { verdict } = await gate.authorize({ name: call.name, arguments: call.arguments, mode, tools }, abort);
+  const { verdict } = await gate.authorize({ name: call.name, arguments: call.arguments, mode: modeOf(ports), tools }, abort);
   if (abort.aborted) return true;
   const refusal = whyNotAgain(call, status, verdict, tools.find(call.name)?.digest === ports.inherited.get(call.call));
   if (refusal !== null) recorder.mustRecord({ type: "deny_call", at: now(), call: call.call, ...refusal });

@@ -141,6 +141,22 @@ describe("a turn", () => {
     expect(resultsOf(session)[1]).toBe("not that one");
   });
 
+  test("does not run a call that a person allowed in a mode that by then rules it out", async () => {
+    await workspace.tool("danger", "touch canary", 'approval = "always"');
+    const sessions: Session[] = [];
+    const agent = open(await workspace.script({ calls: [call("danger")] }, DONE), {
+      mode: "normal",
+      approver: async () => {
+        await sessions[0]?.changeMode("plan", "test");
+        return { decision: "allow", by: "test" };
+      },
+    });
+    sessions.push(await agent.create());
+    await sessions[0]?.prompt("go", { source: "test" });
+    expect(sessions.flatMap(resultsOf)[0]).toContain("not available in mode plan");
+    expect(existsSync(join(workspace.path, "canary"))).toBe(false);
+  });
+
   test("leaves tools of an untrusted workspace inert", async () => {
     await workspace.tool("hello", "touch canary");
     const { session, result } = await play([{ calls: [call("hello")] }, DONE], { trustWorkspace: false });
