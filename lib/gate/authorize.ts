@@ -1,5 +1,5 @@
 /**
- * The one gate's first questions: is there such a tool, is this an input for it, does the mode let it run.
+ * The one gate's first questions: is there such a tool, and is this an input for it. gate.ts asks the others.
  *
  * G1  No verdict means no: whatever goes wrong in here denies the call, with the reason.
  * G2  What is allowed is the input in the verdict, byte for byte.
@@ -10,7 +10,7 @@ import { sha256 } from "../session/digest.ts";
 import type { AllowedBy, DeniedBy } from "../session/event.ts";
 import type { JsonInput } from "../session/json.ts";
 import type { Mode } from "../session/outcome.ts";
-import { leaveOf, type Policy } from "./mode.ts";
+import type { Policy } from "./mode.ts";
 
 export type Verdict =
   | { readonly kind: "allowed"; readonly input: JsonInput; readonly by: AllowedBy }
@@ -54,11 +54,6 @@ export interface GatedTools<T extends GatedTool = GatedTool> {
   closest(name: string): readonly string[];
   /** Why a known tool may not be called: switched off, not trusted, broken. */
   whyNot(name: string): { readonly by: DeniedBy; readonly reason: string } | undefined;
-}
-
-export function authorize(request: GateRequest): Verdict {
-  const admitted = admit(request);
-  return admitted.kind === "denied" ? admitted : byMode(admitted.tool, admitted.input, request.mode);
 }
 
 /** The digest a person's answer is bound to. */
@@ -106,15 +101,4 @@ function unknownTool(request: GateRequest): Denied {
   const near = request.tools.closest(request.name);
   const hint = near.length === 0 ? "" : ` Did you mean ${near.map((name) => `"${name}"`).join(" or ")}?`;
   return refuse("unknown_tool", `There is no tool named "${request.name.slice(0, 200).toWellFormed()}".${hint}`);
-}
-
-function byMode(tool: GatedTool, input: JsonInput, mode: Mode): Verdict {
-  switch (leaveOf(mode, tool.approval, tool.read_only)) {
-    case "run":
-      return { kind: "allowed", input, by: tool.approval === "never" ? "policy" : "mode" };
-    case "ask":
-      return { kind: "ask", input, input_digest: inputDigest(input), reason: `"${tool.name}" needs approval in mode ${mode}` };
-    case "refuse":
-      return refuse("mode", `"${tool.name}" is not available in mode ${mode}.`);
-  }
 }

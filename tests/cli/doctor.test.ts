@@ -113,13 +113,6 @@ describe("orrery doctor", () => {
     for (const check of ["model", "tools", "worker"]) expect([check, of(check, "ok").length]).toEqual([check, 1]);
   }, LIMIT_MS);
 
-  test("says that STELLA_BASH_SANDBOX has no effect", async () => {
-    const { of } = await doctor(["--model", model], { STELLA_BASH_SANDBOX: "off" });
-    expect(of("containment", "warning").map(({ text }) => text)).toContain(
-      "STELLA_BASH_SANDBOX is set, and has no effect: nothing reads it",
-    );
-  }, LIMIT_MS);
-
   test.skipIf(!hasTerminal)("keeps to the width of a narrow terminal", async () => {
     const run = startOnTerminal(["doctor", "--model", model], {
       cwd: workspace.path,

@@ -99,6 +99,10 @@ describe("the source tree", () => {
     const unwanted = (node: ts.Node) => node.kind === ts.SyntaxKind.AnyKeyword || ts.isExportAssignment(node) || isDefaultExport(node);
     expect(sources.flatMap((source) => find(source, unwanted))).toEqual([]);
   });
+
+  test("and no line reads a switch for a sandbox that there is not", () => {
+    expect(sources.filter((source) => source.tree.text.includes("BASH_SANDBOX")).map(({ path }) => path)).toEqual([]);
+  });
 });
 
 /** The room a file belongs to: its folder below lib/, or `cli`, `mod`. */

@@ -10,16 +10,8 @@ export function checkContainment(env: Environment): readonly Finding[] {
   return [
     aroundUs(container),
     ...(container === null ? [] : wayOut(findEngineSocket(), effectiveCapabilities())),
-    ...(env["STELLA_BASH_SANDBOX"] === undefined ? [] : [SANDBOX_SETTING]),
   ];
 }
-
-const SANDBOX_SETTING: Finding = {
-  check: "containment",
-  level: "warning",
-  text: "STELLA_BASH_SANDBOX is set, and has no effect: nothing reads it",
-  remedy: "Unset it, and run the whole of Orrery in a container (docs/containment.md)",
-};
 
 function aroundUs(container: string | null): Finding {
   const user = process.getuid?.() === 0 ? "root" : "this user";
