@@ -1,9 +1,11 @@
+import { relative } from "node:path";
+import { sha256 } from "../../session/digest.ts";
 import type { JsonObject } from "../../session/json.ts";
 import type { HostContext, HostReply } from "../../session/launch.ts";
 import { type BuiltinDefinition, failed, succeeded, textOf } from "./definition.ts";
 import { overwriteProblem } from "./overwrite.ts";
-import { identityOf, type PresentFile, replaceFile } from "./replace-file.ts";
-import { openInside, pathProblem, placeInside, readBytes } from "./workspace-path.ts";
+import { lockPlace, type PresentFile, presentOf, replaceFile } from "./replace-file.ts";
+import { locateInside, openInside, pathProblem, PathRefused, placeInside, readBytes } from "./workspace-path.ts";
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
 const edit = {
@@ -41,21 +43,30 @@ function editOnce(input: JsonObject, context: HostContext): HostReply {
   const edits = editsOf(input);
   if (edits === null) return failed("Give either old_string and new_string, or edits; nothing was changed.");
   try {
+    using place = placeInside(context.workspace, pathOf(context.workspace, given));
+    using _lock = lockPlace(place);
     const before = readWhole(context.workspace, given);
     if (before === null) return failed(`Cannot edit "${given}" as it has more than ${MAX_FILE_BYTES} bytes`);
     const text = decode(before.bytes);
     if (text === null) return failed(`Cannot edit "${given}" as it is not UTF-8 text`);
     const edited = applyEdits(text, edits, given);
     if (edited.kind === "refused") return failed(edited.problem);
-    using place = placeInside(context.workspace, before.path);
+    if (before.path !== place.shown) return failed(`"${given}" was changed meanwhile. Nothing was written.`);
     const written = replaceFile(place, edited.text, before.present);
     // Who knew all of the file before the edit knows all of it afterwards.
-    const whole = overwriteProblem(context.state, place.shown, before.present) === null;
+    const whole = overwriteProblem(context.state, place.shown, before.present, () => sha256(before.bytes)) === null;
     const summary = `Edited "${place.shown}": ${edited.replaced} replacement${edited.replaced === 1 ? "" : "s"}.`;
-    return succeeded(summary, { path: place.shown, ...written, whole });
+    return succeeded(summary, { path: place.shown, ...written, whole, digest: sha256(edited.text) });
   } catch (error) {
     return failed(pathProblem(error, given));
   }
+}
+
+/** Of the file that is there: no folder is made for one that is not. */
+function pathOf(workspace: string, given: string): string {
+  const { root, real, kind } = locateInside(workspace, given);
+  if (kind === "folder") throw new PathRefused(`"${given}" is a folder, not a file`);
+  return relative(root, real);
 }
 
 interface Before {
@@ -68,7 +79,7 @@ function readWhole(workspace: string, given: string): Before | null {
   using file = openInside(workspace, given);
   const { found } = file;
   if (found.size > MAX_FILE_BYTES) return null;
-  return { path: file.path, bytes: readBytes(file), present: { ...identityOf(found), mode: found.mode & 0o7777 } };
+  return { path: file.path, bytes: readBytes(file), present: presentOf(found) };
 }
 
 /** Some providers refuse alternatives at the root of a schema, so this one is checked here. */

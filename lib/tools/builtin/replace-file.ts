@@ -1,6 +1,19 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, constants, fchmodSync, fstatSync, lstatSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { lockFolder } from "../../platform/folder-lock.ts";
 import { PathRefused, type Place } from "./workspace-path.ts";
 
 const NEW_FILE_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
@@ -13,7 +26,19 @@ export interface FileIdentity {
 }
 
 export interface PresentFile extends FileIdentity {
+  /** What anybody may do with it, without the bits that lend its owner's rights. */
   readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+const LOCK_PATIENCE_MS = 5000;
+
+/** From the look at a file to its replacement nobody else who comes by here changes what is in its folder. */
+export function lockPlace(place: Place): Disposable {
+  const lock = lockFolder(dirname(place.path), LOCK_PATIENCE_MS);
+  if (lock === null) throw new PathRefused(`"${place.shown}" is being changed by somebody else. Nothing was written`);
+  return lock;
 }
 
 /** What is at a place now; null if nothing is. */
@@ -21,8 +46,15 @@ export function presentFile(place: Place): PresentFile | null {
   const found = lstatSync(place.path, { throwIfNoEntry: false });
   if (found === undefined) return null;
   if (!found.isFile()) throw new PathRefused(`Cannot write "${place.shown}" as it is not a regular file`);
-  return { ...identityOf(found), mode: found.mode & 0o7777 };
+  return presentOf(found);
 }
+
+export function presentOf(found: Stats): PresentFile {
+  return { ...identityOf(found), mode: found.mode & ~LENT_RIGHTS & 0o7777, uid: found.uid, gid: found.gid };
+}
+
+/** Set-user-id and set-group-id: new content has not been given the rights that the old had. */
+const LENT_RIGHTS = 0o6000;
 
 /**
  * Puts new content in a file's place in one step: whoever reads it sees the old or the new, never a part. `present` is
@@ -47,10 +79,24 @@ export function replaceFile(place: Place, content: string | Uint8Array, present:
 function writeAndClose(descriptor: number, content: string | Uint8Array, present: PresentFile | null): FileIdentity {
   try {
     writeFileSync(descriptor, content);
-    if (present !== null) fchmodSync(descriptor, present.mode);
+    if (present !== null) {
+      keepOwner(descriptor, present);
+      fchmodSync(descriptor, present.mode);
+    }
     return identityOf(fstatSync(descriptor));
   } finally {
     closeSync(descriptor);
+  }
+}
+
+/** Only root can give a file away; whoever else may replace one becomes its owner. */
+function keepOwner(descriptor: number, { uid, gid }: PresentFile): void {
+  const own = fstatSync(descriptor);
+  if (own.uid === uid && own.gid === gid) return;
+  try {
+    fchownSync(descriptor, uid, gid);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EPERM") throw error;
   }
 }
 

@@ -1,9 +1,10 @@
+import { sha256 } from "../../session/digest.ts";
 import type { JsonObject } from "../../session/json.ts";
 import type { HostContext, HostReply } from "../../session/launch.ts";
 import { type BuiltinDefinition, failed, succeeded, textOf } from "./definition.ts";
 import { overwriteProblem } from "./overwrite.ts";
-import { presentFile, replaceFile } from "./replace-file.ts";
-import { pathProblem, placeInside } from "./workspace-path.ts";
+import { lockPlace, presentFile, replaceFile } from "./replace-file.ts";
+import { openInside, pathProblem, placeInside, readBytes } from "./workspace-path.ts";
 
 export const writeFile: BuiltinDefinition = {
   kind: "host",
@@ -27,13 +28,20 @@ function write(input: JsonObject, context: HostContext): HostReply {
   if (!content.isWellFormed()) return failed("Cannot write the content as it contains half of a surrogate pair, which UTF-8 cannot hold");
   try {
     using place = placeInside(context.workspace, given);
+    using _lock = lockPlace(place);
     const present = presentFile(place);
-    const problem = present === null ? null : overwriteProblem(context.state, place.shown, present);
+    const digest = () => digestOf(context.workspace, place.shown);
+    const problem = present === null ? null : overwriteProblem(context.state, place.shown, present, digest);
     if (problem !== null) return failed(problem);
     const written = replaceFile(place, content, present);
     const summary = `${present === null ? "Created" : "Replaced"} "${place.shown}" (${written.size} bytes).`;
-    return succeeded(summary, { path: place.shown, ...written, whole: true });
+    return succeeded(summary, { path: place.shown, ...written, whole: true, digest: sha256(content) });
   } catch (error) {
     return failed(pathProblem(error, given));
   }
+}
+
+function digestOf(workspace: string, path: string): string {
+  using file = openInside(workspace, path);
+  return sha256(readBytes(file));
 }

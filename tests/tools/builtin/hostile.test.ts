@@ -1,14 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, chown, lstat, mkdir, readdir, readFile, rename, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import process from "node:process";
 import { Worker } from "node:worker_threads";
+import { ownCommand, TOOL_HOST_ARGUMENT } from "../../../lib/platform/self.ts";
 import { type JsonObject, toInput } from "../../../lib/session/json.ts";
 import { runBuiltin } from "../../../lib/tools/builtin/catalog.ts";
 import { presentFile, replaceFile } from "../../../lib/tools/builtin/replace-file.ts";
 import { placeInside } from "../../../lib/tools/builtin/workspace-path.ts";
+import { type Bench, newCall, openBench } from "../../fixtures/supervision.ts";
 import { type Folder, makeFolder } from "../folder.ts";
 
 const call = (root: Folder, tool: string, input: JsonObject, state: JsonObject = {}) =>
@@ -167,6 +170,48 @@ describe("a file tool", () => {
     expect(() => replaceFile(place, "ours", null)).toThrow("was changed meanwhile");
     expect(await readFile(root.at("ws/dir/f.txt"), "utf8")).toBe("theirs, which is longer\n");
     expect(await readdir(root.at("ws/dir"))).toEqual(["f.txt"]);
+  });
+
+  test("does not replace a file of the same size and time that holds something else than was read", async () => {
+    await using root = await workspace();
+    const file = root.at("ws/dir/f.txt");
+    const { data } = await call(root, "read_file", { path: "dir/f.txt" });
+    const { atime, mtime } = await stat(file);
+    await writeFile(`${file}.new`, "INSIDE\n");
+    await utimes(`${file}.new`, atime, mtime);
+    await rename(`${file}.new`, file);
+    const state = { reads: { "dir/f.txt": { ...data as JsonObject, mtime_ms: (await stat(file)).mtimeMs } } };
+    expect((await call(root, "write_file", { path: "dir/f.txt", content: "x" }, state)).text).toContain("has changed since it was read");
+    expect(await readFile(file, "utf8")).toBe("INSIDE\n");
+  });
+
+  test("that edits while others do loses none of their edits, in whatever process they are", async () => {
+    const hosts = { command: ownCommand(TOOL_HOST_ARGUMENT) };
+    await using left = openBench({ hosts });
+    await using right = openBench({ hosts });
+    const file = join(left.folder, "f.txt");
+    await writeFile(file, Array.from({ length: 80 }, (_none, line) => `line ${line} old\n`).join(""));
+    const context = { workspace: left.folder, env: {} };
+    const edit = async (bench: Bench, line: number) => {
+      const input = JSON.stringify({ path: "f.txt", old_string: `line ${line} old\n`, new_string: `line ${line} new\n` });
+      const launch = { kind: "host", tool: "edit_file", input, context, timeout_ms: 20_000 } as const;
+      const signal = new AbortController().signal;
+      const { reply } = await bench.supervisor.run({ session: "ses_test", call: newCall(), launch, signal });
+      return reply?.is_error === false ? 1 : 0;
+    };
+    const made = await Promise.all(Array.from({ length: 80 }, (_none, line) => edit(line % 2 === 0 ? left : right, line)));
+    const said = made.reduce<number>((sum, each) => sum + each, 0);
+    expect([said, (await readFile(file, "utf8")).split("new\n").length - 1]).toEqual([80, 80]);
+  }, 30_000);
+
+  test.skipIf(process.getuid?.() !== 0)("leaves a file its owner, and lends nobody's rights to new content (needs root)", async () => {
+    await using root = await workspace();
+    const file = root.at("ws/dir/f.txt");
+    await chown(file, 1234, 1235);
+    await chmod(file, 0o6754);
+    expect((await call(root, "edit_file", { path: "dir/f.txt", old_string: "inside", new_string: "changed" })).is_error).toBe(false);
+    const { uid, gid, mode } = await stat(file);
+    expect([uid, gid, mode & 0o7777]).toEqual([1234, 1235, 0o754]);
   });
 
   test("leaves the old file and no other if it cannot write the new one", async () => {
