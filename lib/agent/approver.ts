@@ -4,6 +4,8 @@ import type { JsonInput } from "../session/json.ts";
 export type Approver = (question: Question, signal: AbortSignal) => Promise<Answer>;
 
 export interface Question {
+  /** The session that asks, if it is one that works for the session that is driven. */
+  readonly session?: string;
   readonly call: string;
   readonly name: string;
   readonly input: JsonInput;

@@ -4,6 +4,7 @@
  */
 import { NOTHING_CAPTURED, type Run } from "../session/launch.ts";
 import type { ChildBrief, Children, ChildRun } from "../tools/tool.ts";
+import type { Approver } from "./approver.ts";
 import type { Session } from "./session.ts";
 import type { TurnResult } from "./turn.ts";
 
@@ -15,17 +16,24 @@ export const CHILD_STEPS = 50;
 /** Opens a child for one brief. */
 export type OpenChild = (brief: ChildBrief) => Promise<Session>;
 
-export function createChildren(open: OpenChild): Children {
-  return { run: (brief, now, stop) => runChild(open, brief, now, stop) };
+/** `approver`: whom the turn of the parent asks, and so whom its children ask. */
+export function createChildren(open: OpenChild, approver: Approver | null): Children {
+  return { run: (brief, now, stop) => runChild(open, approver, brief, { now, stop }) };
 }
 
-async function runChild(open: OpenChild, brief: ChildBrief, now: AbortSignal, stop: AbortSignal): Promise<ChildRun> {
+async function runChild(
+  open: OpenChild,
+  approver: Approver | null,
+  brief: ChildBrief,
+  { now, stop }: { readonly now: AbortSignal; readonly stop: AbortSignal },
+): Promise<ChildRun> {
   const began = performance.now();
   let child: Session | null = null;
   try {
     child = await open(brief);
-    const result = await child.prompt(brief.prompt, { source: "parent", now, stop });
-    return { session: child.id, run: toRun(result, child.id, performance.now() - began, now) };
+    const asking = approver === null ? {} : { approver: onBehalfOf(child.id, approver) };
+    const result = await child.prompt(brief.prompt, { source: "parent", now, stop, ...asking });
+    return { session: child.id, run: toRun(result, performance.now() - began, now) };
   } catch (error) {
     const problem = `The child session could not go on: ${error instanceof Error ? error.message : String(error)}`;
     const outcome = child === null
@@ -38,21 +46,30 @@ async function runChild(open: OpenChild, brief: ChildBrief, now: AbortSignal, st
   }
 }
 
+/** A question of the child's child has its session already. */
+function onBehalfOf(session: string, approver: Approver): Approver {
+  return (question, signal) => approver({ session, ...question }, signal);
+}
+
 function emptyRun(duration_ms: number): Omit<Run, "outcome"> {
   return { stdout: NOTHING_CAPTURED, stderr: NOTHING_CAPTURED, duration_ms, reaped: [] };
 }
 
-function toRun(result: TurnResult, session: string, duration_ms: number, now: AbortSignal): Run {
-  if (now.aborted) return { ...emptyRun(duration_ms), outcome: { kind: "cancelled" } };
-  return { ...emptyRun(duration_ms), outcome: { kind: "returned" }, reply: toReply(result, session) };
+function toRun(result: TurnResult, duration_ms: number, now: AbortSignal): Run {
+  const run = { ...emptyRun(duration_ms), child: { usage: result.usage, unanswered: result.unanswered } };
+  if (now.aborted) return { ...run, outcome: { kind: "cancelled" } };
+  return { ...run, outcome: { kind: "returned" }, reply: toReply(result) };
 }
 
-/** An empty report is not a success: whoever asked would take silence for an answer. */
-function toReply(result: TurnResult, session: string): { readonly is_error: boolean; readonly text: string } {
+/**
+ * An empty report is not a success: whoever asked would take silence for an answer. The child's id is in the data and
+ * not in the words: two failures that are the same should read the same.
+ */
+function toReply(result: TurnResult): { readonly is_error: boolean; readonly text: string } {
   if (result.reason === "completed" && result.text.trim() !== "") return { is_error: false, text: result.text };
   const why = result.reason === "completed"
     ? "gave an empty report"
     : `${result.reason}${result.detail === undefined ? "" : ` (${result.detail})`}`;
   const last = result.text.trim() === "" ? "" : ` Its last words: ${result.text}`;
-  return { is_error: true, text: `The child session ${session} did not finish: ${why}.${last}` };
+  return { is_error: true, text: `The child session did not finish: ${why}.${last}` };
 }

@@ -128,7 +128,7 @@ export async function startCall(call: CallState, turn: Turn): Promise<void> {
   const { input } = call.status;
   const tool = ports.tools.find(call.name);
   if (tool === undefined) return endUnstarted(call, ports, `"${call.name}" is no longer available. It was not run.`);
-  const plan = tool.plan(input, ports.planContext(call.call));
+  const plan = tool.plan(input, ports.planContext(call.call, ports.approver));
   if (plan.kind === "unable") return endUnstarted(call, ports, plan.problem);
   const digests = await programDigests(plan);
   if (!isAsPlanned(plan, digests)) return endUnstarted(call, ports, changedProgram(call.name));
@@ -155,7 +155,7 @@ interface PlannedCall {
 /** The intent, then the run, then its end, then whoever is told of it. */
 async function recordCall(
   { call, tool, input, plan, digests }: PlannedCall,
-  { ports, signals }: Turn,
+  { ports, signals, notes }: Turn,
   perform: (durable: Promise<void>) => Promise<Run>,
   speculation?: string,
 ): Promise<void> {
@@ -168,6 +168,7 @@ async function recordCall(
     ...digests,
   });
   const run = await perform(durable);
+  notes.unanswered ||= run.child?.unanswered === true;
   const end = toEnd(call, run, readRun(tool, run, input), plan, ports);
   ports.recorder.mustRecord(speculation === undefined ? end : { ...end, speculation });
   const { text, is_error } = end.result;
@@ -251,6 +252,7 @@ function toEnd(
     outcome: run.outcome,
     result,
     duration_ms: Math.round(run.duration_ms * 10) / 10,
+    ...(run.child === undefined ? {} : { usage: run.child.usage }),
     ...(truncated === undefined ? {} : { truncated }),
     ...(changes.length === 0 ? {} : { changes }),
     ...(withheld.length === 0 ? {} : { exports_withheld: [...withheld] }),

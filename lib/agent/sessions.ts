@@ -165,10 +165,10 @@ function openDriver(driver: Driver, state: SessionState) {
   const { workspace, policy } = workshop;
   const tools = new SessionTools(workshop, recorder);
   const { plain } = policy.configuration;
-  const childrenOf = (call: string | null) =>
+  const childrenOf = (call: string | null, approver: Approver | null) =>
     call === null || driver.depth >= MAX_DEPTH
       ? {}
-      : { children: createChildren((brief) => openChild(driver, recorder.state, brief, call)) };
+      : { children: createChildren((brief) => openChild(driver, recorder.state, brief, call), approver) };
   const hooks = openHooks(ground, workshop, lease.session);
   const ports: TurnPorts = {
     session: lease.session,
@@ -185,7 +185,12 @@ function openDriver(driver: Driver, state: SessionState) {
     env_withheld: policy.inherited.withheld,
     speculate: plain.speculation?.value !== "off",
     inherited: inheritedCalls(state),
-    planContext: (call) => ({ workspace, env: policy.inherited.env, state: projections(recorder), ...childrenOf(call) }),
+    planContext: (call, approver = null) => ({
+      workspace,
+      env: policy.inherited.env,
+      state: projections(recorder),
+      ...childrenOf(call, approver),
+    }),
   };
   return { session: new Session(ports, lease), ports, recorder, hooks, tools };
 }
@@ -210,6 +215,7 @@ async function openChild(
   const plain: PlainLeaves = {
     ...configuration.plain,
     "limits.max_steps": { value: steps, source: { scope: "default", key: "limits.max_steps" } },
+    ...spendLeft(configuration.plain, parent),
   };
   const own: Workshop = {
     ...toolsFor(brief, workshop),
@@ -222,6 +228,12 @@ async function openChild(
     mode: parent.header?.mode ?? "normal",
     parent: { session: lease.session, call, depth: depth + 1 },
   });
+}
+
+/** What a child may spend is what its parent has left: the limit holds for all of them together. */
+function spendLeft({ "limits.spend_usd": limit }: PlainLeaves, parent: SessionState): Pick<PlainLeaves, "limits.spend_usd"> {
+  if (limit === undefined) return {};
+  return { "limits.spend_usd": { ...limit, value: Math.max(0, limit.value - (parent.usage.cost_usd ?? 0)) } };
 }
 
 /** Who only looks has what there was when his parent was opened: tools of servers are none of it. */

@@ -45,7 +45,8 @@ export interface TurnPorts {
   /** Whether read-only calls may run while the model streams. */
   readonly speculate: boolean;
   /** `call`: the one that is planned for; null if it is none that could have children. */
-  planContext(call: string | null): PlanContext;
+  /** `approver`: whom the calls of a child may ask, if the call has one. */
+  planContext(call: string | null, approver?: Approver | null): PlanContext;
 }
 
 /**
@@ -72,6 +73,8 @@ export interface TurnNotes {
   unanswered: boolean;
   /** The failure of the model that ends the turn. */
   error: { readonly kind: ModelErrorKind; readonly message: string } | null;
+  /** There is a model: its endpoint has answered, in this turn or before. */
+  answered: boolean;
   /** How often stop hooks were asked. */
   consultations: number;
 }

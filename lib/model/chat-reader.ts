@@ -80,7 +80,8 @@ export class ChatReader implements WireReader {
   /** `exact` gives the choice once more, with numbers as written. */
   #readChoice(choice: Fields, exact: () => unknown): void {
     this.#begun = true;
-    const [delta, message] = [fieldsIn(choice, "delta"), fieldsIn(choice, "message")];
+    const delta = fieldsIn(choice, "delta");
+    const message = fieldsIn(choice, "message");
     if (delta !== undefined) this.#readPart(delta, false, () => fieldsIn(exact(), "delta"));
     if (message !== undefined) this.#readPart(message, true, () => fieldsIn(exact(), "message"));
     const reason = textIn(choice, "finish_reason");
@@ -99,12 +100,8 @@ export class ChatReader implements WireReader {
     const refusal = textIn(part, "refusal");
     this.#refused ||= refusal !== undefined;
     if (refusal !== undefined) this.#say(refusal, whole);
-    this.#readCalls(
-      listIn(part, "tool_calls").map((call, position) =>
-        this.#toFragment(call, fieldsIn(call, "function"), () => fieldsIn(listIn(exact(), "tool_calls")[position], "function"))
-      ),
-      whole,
-    );
+    const calls = listIn(part, "tool_calls");
+    if (calls.length > 0) this.#readCalls(calls.map((call, position) => this.#toCall(call, position, exact)), whole);
     const legacy = fieldsIn(part, "function_call");
     if (legacy !== undefined) this.#readCalls([this.#toFragment(undefined, legacy, () => fieldsIn(exact(), "function_call"))], whole);
   }
@@ -139,10 +136,13 @@ export class ChatReader implements WireReader {
   }
 
   #readCalls(list: readonly CallFragment[], whole: boolean): void {
-    if (list.length === 0) return;
     if (whole && this.#streamed.calls) return this.#reply.settleCalls(list);
     this.#streamed.calls ||= !whole;
     this.#reply.addCalls(list);
+  }
+
+  #toCall(call: unknown, position: number, exact: () => unknown): CallFragment {
+    return this.#toFragment(call, fieldsIn(call, "function"), () => fieldsIn(listIn(exact(), "tool_calls")[position], "function"));
   }
 
   #toFragment(call: unknown, called: Fields | undefined, exact: () => unknown): CallFragment {

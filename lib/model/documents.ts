@@ -2,7 +2,6 @@
 import { parseKeepingNumbers } from "../session/json.ts";
 import { connectionError, type Place, reportedError, unreadableError } from "./fault.ts";
 import { type Fields, isFields } from "./fields.ts";
-import type { AnswerText } from "./exchange.ts";
 import { EventReader, requireProgress, type ServerEvent, StreamFault } from "./sse.ts";
 
 export interface Document {
@@ -15,61 +14,54 @@ export interface Document {
 
 const MAX_DOCUMENT = 32 * 1024 * 1024;
 
-/** An answer's events. The content type is not believed. */
-export class Answer {
+/** An answer's text, chunk by chunk → its events. The content type is not believed. */
+export class AnswerReader {
   readonly #place: Place;
-  readonly #text: AnswerText;
   readonly #quietMs: number;
-  /** Present once it is known not to be one JSON document. */
+  readonly #since = performance.now();
+  /** What it began with; of a JSON document all that came. */
+  #text = "";
+  #isDocument = false;
+  /** Present once it is known to be no document. */
   #events: EventReader | null = null;
-  /** What it began with, as long as no event came. */
-  #start: string | null = null;
-  #over = false;
+  #empty = true;
 
-  constructor(place: Place, text: AnswerText, quietMs: number) {
+  constructor(place: Place, quietMs: number) {
     this.#place = place;
-    this.#text = text;
     this.#quietMs = quietMs;
   }
 
   /**
-   * The events of the next chunk that completes any; null at the end.
-   * @throws {ModelError} also for what is neither an event stream nor JSON.
+   * The events that this chunk completes; null is the end.
+   * @throws {ModelError} for what is neither an event stream nor JSON, and for one without end.
    */
-  async next(): Promise<readonly ServerEvent[] | null> {
+  read(chunk: string | null): readonly ServerEvent[] {
     try {
-      while (!this.#over) {
-        const events = this.#events === null ? await this.#begin() : this.#read(this.#events, await this.#text.next());
-        if (events.length > 0) return events;
-      }
-      return null;
+      return this.#events === null ? this.#begin(chunk) : this.#readEvents(this.#events, chunk);
     } catch (error) {
       throw error instanceof StreamFault ? connectionError(this.#place, error) : error;
     }
   }
 
-  close(): void {
-    this.#text.close();
-  }
-
-  async #begin(): Promise<readonly ServerEvent[]> {
-    const start = await collect(this.#text, this.#quietMs, (text) => text.trim() !== "");
-    if (/^\s*</.test(start)) throw unreadableError(this.#place, "the endpoint sent HTML instead of an event stream", start);
-    if (/^\s*[[{]/.test(start)) {
-      this.#over = true;
-      return [{ data: start + await collect(this.#text, this.#quietMs, () => false) }];
-    }
-    this.#start = start;
+  #begin(chunk: string | null): readonly ServerEvent[] {
+    const ended = chunk === null;
+    this.#text += chunk ?? "";
+    if (this.#text.length > MAX_DOCUMENT) throw new StreamFault("malformed", `the answer is longer than ${MAX_DOCUMENT} characters`);
+    if (!ended) requireProgress(this.#since, this.#quietMs, "the endpoint did not finish its answer");
+    if (!this.#isDocument && !ended && this.#text.trim() === "") return [];
+    this.#isDocument ||= /^\s*[[{]/.test(this.#text);
+    if (this.#isDocument) return ended ? [{ data: this.#text }] : [];
+    if (/^\s*</.test(this.#text)) throw unreadableError(this.#place, "the endpoint sent HTML instead of an event stream", this.#text);
     this.#events = new EventReader(this.#quietMs);
-    return this.#read(this.#events, start);
+    const events = this.#readEvents(this.#events, this.#text);
+    return ended ? [...events, ...this.#readEvents(this.#events, null)] : events;
   }
 
-  #read(reader: EventReader, chunk: string | null): readonly ServerEvent[] {
-    this.#over = chunk === null;
+  #readEvents(reader: EventReader, chunk: string | null): readonly ServerEvent[] {
     const events = chunk === null ? reader.end() : reader.feed(chunk);
-    if (events.length > 0) this.#start = null;
-    else if (this.#over && this.#start !== null && !beginsField(this.#start)) {
-      throw unreadableError(this.#place, "the endpoint sent neither an event stream nor JSON", this.#start);
+    this.#empty &&= events.length === 0;
+    if (chunk === null && this.#empty && !beginsField(this.#text)) {
+      throw unreadableError(this.#place, "the endpoint sent neither an event stream nor JSON", this.#text);
     }
     return events;
   }
@@ -107,20 +99,6 @@ function parse(place: Place, event: ServerEvent): unknown {
     if (event.unterminated || event.data.trim() === "") return undefined;
     throw unreadableError(place, "the endpoint sent a line that is not JSON", event.data);
   }
-}
-
-/** The text up to the chunk with which it is `enough`, or to the end. */
-async function collect(source: AnswerText, quietMs: number, enough: (text: string) => boolean): Promise<string> {
-  const since = performance.now();
-  let text = "";
-  while (!enough(text)) {
-    const chunk = await source.next();
-    if (chunk === null) break;
-    text += chunk;
-    if (text.length > MAX_DOCUMENT) throw new StreamFault("malformed", `the answer is longer than ${MAX_DOCUMENT} characters`);
-    requireProgress(since, quietMs, "the endpoint did not finish its answer");
-  }
-  return text;
 }
 
 /** True for text, however short, that can be the beginning of an event stream. */

@@ -35,5 +35,7 @@ export function numberIn(value: unknown, key: string): number | undefined {
 
 export function listIn(value: unknown, key: string): readonly unknown[] {
   const found = isFields(value) ? value[key] : undefined;
-  return Array.isArray(found) ? found : [];
+  return Array.isArray(found) ? found : NONE;
 }
+
+const NONE: readonly unknown[] = [];

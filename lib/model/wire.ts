@@ -4,8 +4,8 @@
  * Order of an attempt: request → headers → chunks as they come → `finished`. A stream counts as complete if its
  * format said so; one that just ends is a transport error, and nothing of it is committed.
  */
-import { Answer, type Document, isDone, parseDocument } from "./documents.ts";
-import { type Endpoint, type Fetch, post } from "./exchange.ts";
+import { AnswerReader, type Document, isDone, parseDocument } from "./documents.ts";
+import { type AnswerText, type Endpoint, type Fetch, post } from "./exchange.ts";
 import { endlessError } from "./fault.ts";
 import type { Fields } from "./fields.ts";
 import { type Model, ModelError, type ModelEvent, type ModelRequest } from "./model.ts";
@@ -97,21 +97,23 @@ class Attempts<Habits> {
     const names = namesIn(request);
     const reader = this.#wire.createReader(this.#endpoint, names);
     const begun = performance.now();
-    let answer: Answer | null = null;
+    let text: AnswerText | null = null;
     try {
-      answer = await this.#ask(request, names, reader, signal);
-      for (let batch = await answer.next(); batch !== null; batch = await answer.next()) {
-        for (const event of batch) {
+      text = await this.#ask(request, names, reader, signal);
+      const answer = new AnswerReader(this.#endpoint, this.#idleMs === undefined ? QUIET_MS : this.#idleMs * 5);
+      for (let chunk: string | null = ""; chunk !== null && !reader.ended;) {
+        chunk = await text.next();
+        for (const event of answer.read(chunk)) {
           this.#read(reader, event);
           for (const each of reader.take()) yield each;
         }
-        if (reader.ended) break;
-        if (performance.now() - begun > this.#replyMs) throw endlessError(this.#endpoint, this.#replyMs);
+        const unfinished = chunk !== null && !reader.ended;
+        if (unfinished && performance.now() - begun > this.#replyMs) throw endlessError(this.#endpoint, this.#replyMs);
       }
     } catch (error) {
       if (!(reader.finished && isConnectionLoss(error))) throw error;
     } finally {
-      answer?.close();
+      text?.close();
     }
     for (const each of reader.close()) yield each;
   }
@@ -128,13 +130,13 @@ class Attempts<Habits> {
     names: ToolNames,
     reader: WireReader,
     signal: AbortSignal,
-  ): Promise<Answer> {
+  ): Promise<AnswerText> {
     for (let concessions = 0;; concessions++) {
       const patience = this.#patienceFor(reader);
       try {
         const text = await post(this.#endpoint, this.#wire.toBody(request, names, this.#habits), patience, signal);
         patience.answered = true;
-        return new Answer(this.#endpoint, text, this.#idleMs === undefined ? QUIET_MS : this.#idleMs * 5);
+        return text;
       } catch (error) {
         const refused = error instanceof ModelError && error.kind === "rejected" && concessions < MAX_CONCESSIONS;
         const habits = refused ? this.#wire.concede(this.#habits, error.said) : null;

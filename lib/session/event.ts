@@ -137,6 +137,8 @@ export const bodies = {
     result: CallResult,
     duration_ms: milliseconds,
     speculation: v.optional(SpeculationId),
+    /** Of the session that worked for this call. */
+    usage: v.optional(Usage),
     truncated: v.optional(Truncated),
     exports_withheld: v.optional(v.array(WithheldExport)),
     env_withheld: v.optional(v.array(v.string())),

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from "./json.ts";
-import type { Outcome, ReapedProcess } from "./outcome.ts";
+import type { Outcome, ReapedProcess, Usage } from "./outcome.ts";
 
 /**
  * The words that tools and the supervisor share: a tool plans a `Launch`, the supervisor carries it out and gives
@@ -85,6 +85,8 @@ export interface Run {
   readonly reaped: readonly ReapedProcess[];
   /** Messages of the call that were not passed on because they were too many or too large; absent: none. */
   readonly messages_dropped?: number;
+  /** Of a run that was a session of its own: what it used, and whether a call in it needed a person whom nobody could ask. */
+  readonly child?: { readonly usage: Usage; readonly unanswered: boolean };
 }
 
 /** Identity of a process: a pid alone may be reused. `start_time` is in clock ticks since boot, as /proc gives it. */

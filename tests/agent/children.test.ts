@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Agent, openAgent } from "../../lib/agent/agent.ts";
+import type { Approver } from "../../lib/agent/approver.ts";
+import type { AgentOptions } from "../../lib/agent/options.ts";
 import type { StopReason } from "../../lib/agent/turn.ts";
 import { isKnown, type SessionEvent } from "../../lib/session/event.ts";
 import { chatReply, type FixtureEndpoint, startEndpoint } from "../fixtures/endpoint.ts";
@@ -26,10 +28,14 @@ afterEach(async () => {
 });
 
 /** Answers in the order of the requests: parent and child share the endpoint, and one waits for the other. */
-async function open(...replies: readonly Parameters<typeof chatReply>[0][]): Promise<Agent> {
+function open(...replies: readonly Parameters<typeof chatReply>[0][]): Promise<Agent> {
+  return openWith({}, ...replies);
+}
+
+async function openWith(options: Partial<AgentOptions>, ...replies: readonly Parameters<typeof chatReply>[0][]): Promise<Agent> {
   endpoint = await startEndpoint(replies.map((reply) => chatReply(reply)));
   const env = { PATH: process.env["PATH"] ?? "", HOME: workspace.home, ORRERY_HOME: workspace.home };
-  const agent = openAgent({ workspace: workspace.path, trustWorkspace: true, model: "local/test", baseUrl: endpoint.url, env });
+  const agent = openAgent({ workspace: workspace.path, trustWorkspace: true, model: "local/test", baseUrl: endpoint.url, env, ...options });
   agents.push(agent);
   return agent;
 }
@@ -118,5 +124,87 @@ describe("task_assign", () => {
     expect(isAlive(Number(readFileSync(join(workspace.path, "pid"), "utf8")))).toBe(false);
     const child = (await agent.list()).find((each) => each.session !== session.id);
     expect(child?.status).toBe("idle");
+  });
+});
+
+describe("what a child uses and needs", () => {
+  const look = { calls: [call("delegate", { description: "look", prompt: "?" })] };
+
+  test("is its parent's use too", async () => {
+    const agent = await open(look, { text: "A report." }, { text: "ok" });
+    const session = await agent.create();
+    const result = await session.prompt("go", { source: "test" });
+    expect(result.usage).toMatchObject({ input_tokens: 30, output_tokens: 15 });
+    const end = (await eventsOf(agent, session.id)).find((event) => event.type === "call_ended");
+    expect(end).toMatchObject({ usage: { input_tokens: 10, output_tokens: 5 } });
+  });
+
+  test("is held to what its parent has left of the spend limit", async () => {
+    const price = JSON.stringify({ "local/test": { input: 100_000, output: 0 } });
+    await workspace.write("../home/prices.json", price);
+    const limits = { spend_usd: 3.5, prices: join(workspace.home, "prices.json") };
+    await workspace.write("../home/config/settings.json", JSON.stringify({ limits }));
+    // Each reply costs one dollar: the parent's, then two of the child's, then the parent's; then the limit is reached.
+    const steps = Array.from({ length: 20 }, () => look);
+    const agent = await open(look, { calls: [call("read_file", { path: "a" })] }, { text: "A report." }, ...steps);
+    const session = await agent.create();
+    const result = await session.prompt("go", { source: "test" });
+    expect(result).toMatchObject({ reason: "stopped", detail: expect.stringContaining("spend limit") });
+    expect(endpoint?.requests.length).toBeLessThanOrEqual(5);
+    expect(result.usage.cost_usd).toBe(endpoint?.requests.length as number);
+  });
+
+  test("from a person is asked for where its parent asks, and says which session asks", async () => {
+    await workspace.tool("danger", "touch canary", 'approval = "always"');
+    const asked: (string | undefined)[] = [];
+    const agent = await openWith(
+      { mode: "normal" },
+      { calls: [call("task_create", { subject: "x" })] },
+      { calls: [call("task_assign", { id: "t1", briefing: "x" })] },
+      { calls: [call("danger", {})] },
+      { text: "Done." },
+      { text: "ok" },
+    );
+    const session = await agent.create();
+    const approver: Approver = ({ session, name }) => {
+      asked.push(name, session);
+      return Promise.resolve({ decision: "allow", by: "test" });
+    };
+    const result = await session.prompt("go", { source: "test", approver });
+    const child = (await agent.list()).find((each) => each.session !== session.id)?.session;
+    expect(asked.slice(-2)).toEqual(["danger", child]);
+    expect([result.unanswered, existsSync(join(workspace.path, "canary"))]).toEqual([false, true]);
+  });
+
+  test("and gets from nobody is its parent's unanswered call too", async () => {
+    await workspace.tool("danger", "touch canary", 'approval = "always"');
+    const agent = await open(
+      { calls: [call("task_create", { subject: "x" })] },
+      { calls: [call("task_assign", { id: "t1", briefing: "x" })] },
+      { calls: [call("danger", {})] },
+      { text: "Could not." },
+      { text: "ok" },
+    );
+    const session = await agent.create();
+    expect(await session.prompt("go", { source: "test" })).toMatchObject({ reason: "completed", unanswered: true });
+    expect(existsSync(join(workspace.path, "canary"))).toBe(false);
+  });
+
+  test("is bounded in steps, whatever its parent may make", async () => {
+    const reads = Array.from({ length: 60 }, (_none, index) => ({ calls: [call("read_file", { path: `f${index}` })] }));
+    const agent = await open(look, ...reads);
+    const session = await agent.create();
+    await session.prompt("go", { source: "test", timeout_ms: 20_000 });
+    const child = (await agent.list()).find((each) => each.session !== session.id)?.session ?? "";
+    expect((await eventsOf(agent, child)).at(-1)).toMatchObject({ type: "turn_ended", detail: expect.stringContaining("50") });
+  }, 30_000);
+
+  test("and reports in vain trips the repeat guard like any other call", async () => {
+    const agent = await open(...Array.from({ length: 20 }, () => [look, { text: "" }]).flat());
+    const session = await agent.create();
+    expect(await session.prompt("go", { source: "test" })).toMatchObject({
+      reason: "stopped",
+      detail: expect.stringContaining("repeated calls"),
+    });
   });
 });

@@ -5,6 +5,8 @@ import process from "node:process";
 import { type Agent, openAgent } from "../../lib/agent/agent.ts";
 import { Desk, type DeskOptions } from "../../lib/agent/desk.ts";
 import type { AgentOptions } from "../../lib/agent/options.ts";
+import type { EventOf } from "../../lib/session/event.ts";
+import { chatReply, startEndpoint } from "../fixtures/endpoint.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
 
 let workspace: TestWorkspace;
@@ -104,6 +106,31 @@ describe("a desk", () => {
     journal.append = append;
     expect((await (await desk.prompt(bystander, "go", go)).ended)?.reason).toBe("completed");
     expect((await (await desk.prompt(id, "go", go)).ended)?.text).toBe("one");
+  });
+
+  test("takes the answer for a session that works for one of its own, and says that both wait", async () => {
+    await workspace.tool("danger", "touch canary", 'approval = "always"');
+    const call = (name: string, input: object) => ({ calls: [{ name, arguments: JSON.stringify(input) }] });
+    const replies = [call("task_create", { subject: "x" }), call("task_assign", { id: "t1", briefing: "Make it." }), call("danger", {})];
+    const endpoint = await startEndpoint([...replies, { text: "Made." }, { text: "ok" }].map((reply) => chatReply(reply)));
+    try {
+      const { agent, desk } = await openDesk([], {}, { mode: "auto-accept", model: "local/test", baseUrl: endpoint.url });
+      const id = await idOf(desk);
+      const { ended } = await desk.prompt(id, "go", go);
+      while ((await desk.view(id)).status !== "waiting") await moment();
+      const child = (await agent.list()).find(({ session }) => session !== id)?.session ?? "";
+      expect((await desk.view(child)).status).toBe("waiting");
+      const asked = (await agent.events(child)).flatMap(({ ...row }) => "event" in row ? [row.event] : []);
+      const question = asked.find(({ type }) => type === "approval_requested") as EventOf<"approval_requested">;
+      const allow = { decision: "allow", by: "test" } as const;
+      expect(await refusalOf(desk.answer(child, question.call, { ...allow, input_digest: "0".repeat(64) }))).toBe("altered");
+      expect(await refusalOf(desk.answer(id, question.call, allow))).toBe("settled");
+      await desk.answer(child, question.call, { ...allow, input_digest: question.input_digest });
+      expect((await ended)?.unanswered).toBe(false);
+      expect(existsSync(join(workspace.path, "canary"))).toBe(true);
+    } finally {
+      await endpoint.close();
+    }
   });
 
   test("drains: nothing new, queued prompts dropped, what runs is let finish", async () => {

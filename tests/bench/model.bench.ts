@@ -1,10 +1,12 @@
 /**
- * Parsing a reply's stream on one core, in all three wire formats: network chunks in, model events out, in MB/s of
- * stream.
+ * Parsing a reply's stream on one core, in all three wire formats: network chunks in, model events out, in MB of
+ * stream per second of CPU time (of all threads, so that of collecting garbage counts too).
  *
  * The baseline decodes the same chunks and only splits them into lines, so it does the least that any reader must. It
  * joins an unfinished line to every chunk, so a single line of megabytes (Responses says a call once more as a whole)
  * is the one load at which it is slow.
+ * Chunks are 16 KB, or single events: as a model that writes token by token arrives, and the most that waiting can cost.
+ * In "smallest" an event holds nothing but what makes it one.
  * Not measured: the network, TLS, and what the loop does with the events.
  *
  * `bun tests/bench/model.bench.ts [--json]`
@@ -94,16 +96,26 @@ const writers: Readonly<
   },
 };
 
+/** Replies that a server would be hard put to say in fewer bytes. */
+const smallest: Readonly<Record<WireName, (pieces: number) => string>> = {
+  chat: (pieces) =>
+    `data: {"choices":[{"index":0,"delta":{"content":" word"}}]}\n\n`.repeat(pieces) +
+    `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n`,
+  responses: (pieces) =>
+    `data: {"type":"response.output_text.delta","output_index":0,"delta":" word"}\n\n`.repeat(pieces) +
+    `data: {"type":"response.completed","response":{"status":"completed"}}\n\n`,
+  anthropic: (pieces) =>
+    `data: {"type":"message_start","message":{}}\n\n` +
+    `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" word"}}\n\n`.repeat(pieces) +
+    `data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}\n\ndata: {"type":"message_stop"}\n\n`,
+};
+
 const loads = (["chat", "responses", "anthropic"] as const).flatMap((wire) => [
-  load(wire, "text deltas of a word", writers[wire].text(Array.from({ length: 40_000 }, (_each, index) => ` word${index % 97}`))),
+  load(wire, "text deltas of a word", writers[wire].text(words(40_000))),
   load(wire, "8 calls of 64 KB in fragments of 16 characters", writers[wire].calls(argumentPieces(8, 64 * 1024, 16))),
   load(wire, "1 call of 4 MB in fragments of 4 KB", writers[wire].calls(argumentPieces(1, 4 * 1024 * 1024, 4096))),
-  load(
-    wire,
-    "text deltas of a word, an event per chunk",
-    writers[wire].text(Array.from({ length: 20_000 }, (_each, at) => ` word${at % 97}`)),
-    atEvents,
-  ),
+  load(wire, "text deltas of a word, an event per chunk", writers[wire].text(words(20_000)), atEvents),
+  load(wire, "smallest text deltas, an event per chunk", smallest[wire](20_000), atEvents),
 ]);
 
 const results = [];
@@ -150,9 +162,12 @@ function atSize(stream: string): readonly Uint8Array[] {
   return Array.from({ length: Math.ceil(bytes.length / CHUNK) }, (_chunk, at) => bytes.subarray(at * CHUNK, (at + 1) * CHUNK));
 }
 
-/** As a model that writes one token at a time arrives: every event is a chunk of its own. */
 function atEvents(stream: string): readonly Uint8Array[] {
   return stream.split(/(?<=\n\n)/).map((event) => encoder.encode(event));
+}
+
+function words(count: number): readonly string[] {
+  return Array.from({ length: count }, (_word, at) => ` word${at % 97}`);
 }
 
 function argumentPieces(calls: number, size: number, piece: number): readonly (readonly string[])[] {
