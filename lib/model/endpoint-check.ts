@@ -1,5 +1,6 @@
 /** Whether a model's endpoint answers and takes the key, without asking the model anything: it is asked for its models. */
 import { readNetworkFault } from "../platform/network-fault.ts";
+import { fetchByRule } from "../platform/proxy.ts";
 import { createModel, type ModelSettings, parseModelName, type Provider } from "./providers.ts";
 
 export type EndpointCheck =
@@ -24,7 +25,7 @@ export async function checkEndpoint(settings: ModelSettings): Promise<EndpointCh
   const { provider, model } = name;
   const url = listUrl(provider, settings.baseUrl);
   try {
-    const response = await (settings.fetch ?? fetch)(url, {
+    const response = await (settings.fetch ?? fetchByRule)(url, {
       headers: toHeaders(provider, settings),
       redirect: "manual",
       signal: AbortSignal.timeout(ANSWER_MS),

@@ -2,10 +2,12 @@
  * What went wrong at an endpoint, in our words: every fault becomes a `ModelError` whose kind says whether to try
  * again and whose message says what, where and what would be right. A message never holds the key.
  */
+import { proxyFor } from "../platform/proxy.ts";
 import { readNetworkFault } from "../platform/network-fault.ts";
 import type { ModelErrorKind } from "../session/outcome.ts";
 import { fieldsIn, isFields, listIn, numberIn, textIn } from "./fields.ts";
 import { ModelError, type ModelErrorDetails } from "./model.ts";
+import { redact } from "./redact.ts";
 import { MAX_RETRY_AFTER_MS } from "./retry.ts";
 import { StreamFault } from "./sse.ts";
 
@@ -130,11 +132,19 @@ function hintFor(place: Place, kind: ModelErrorKind, { status, retry_after_ms = 
     case "unknown_model":
       return "Check the name after the first slash of --model";
     case "unreachable":
-      if (status === undefined) return "Check the base URL and that the server runs";
+      if (status === undefined) return `Check the base URL and that the server runs${proxyHint(place.url)}`;
       return `Check the base URL: most end in /v1${place.alternative === undefined ? "" : `. ${place.alternative}`}`;
     default:
       return "";
   }
+}
+
+function proxyHint(url: string): string {
+  const proxy = proxyFor(url);
+  if (proxy === null) return "";
+  return proxy.used
+    ? `. It went through the proxy in ${proxy.variable}, ${proxy.address}: check that, or name the host in NO_PROXY`
+    : `. The proxy in ${proxy.variable} is not used, as plain http goes to its server only`;
 }
 
 /** The key goes to nobody but the host it was meant for, so redirects are not followed. */
@@ -195,8 +205,4 @@ function retryAfterMs(headers: Headers, now: number): number | undefined {
 function shownUrl(url: string): string {
   const { origin, pathname } = new URL(url);
   return origin + pathname;
-}
-
-function redact(text: string, secrets: readonly string[]): string {
-  return secrets.filter((secret) => secret.length >= 4).reduce((shown, secret) => shown.replaceAll(secret, "[key]"), text);
 }

@@ -4,6 +4,7 @@
  * Order of an attempt: request → headers → chunks as they come → `finished`. A stream counts as complete if its
  * format said so; one that just ends is a transport error, and nothing of it is committed.
  */
+import { fetchByRule } from "../platform/proxy.ts";
 import { AnswerReader, type Document, isDone, parseDocument } from "./documents.ts";
 import { type AnswerText, type Endpoint, type Fetch, post } from "./exchange.ts";
 import { endlessError } from "./fault.ts";
@@ -169,7 +170,7 @@ function toEndpoint<Habits>(settings: EndpointSettings, wire: Wire<Habits>): End
     url,
     secrets: [...(apiKey === undefined ? [] : [apiKey]), ...secretHeaders, new URL(url).search],
     headers: { ...wire.toHeaders(apiKey), ...headers },
-    fetch: settings.fetch ?? fetch,
+    fetch: settings.fetch ?? fetchByRule,
     ...(keyVariable === undefined ? {} : { keyVariable }),
     ...(alternative === undefined ? {} : { alternative }),
   };
