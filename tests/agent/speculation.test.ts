@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { AgentOptions } from "../../lib/agent/options.ts";
 import type { Session } from "../../lib/agent/session.ts";
 import { isKnown } from "../../lib/session/event.ts";
-import { chatReply, type EndpointReply, type EndpointStep } from "../fixtures/endpoint.ts";
+import { chatReply, delta, type EndpointReply, type EndpointStep, sse } from "../fixtures/endpoint.ts";
 import { arrive, callChunk, discards, DONE, EarlyGround, END, mostAtOnce } from "./early-ground.ts";
 
 const ground = new EarlyGround();
@@ -182,15 +182,21 @@ describe("what runs early", () => {
     expect(events.filter((event) => event.type === "call_ended")).toHaveLength(16);
   });
 
-  test("side by side saves its time once", async () => {
-    const stream = [...Array.from({ length: 6 }, (_none, index) => arrive(index, "look", { n: index, s: "0.3" })), {
-      wait_ms: 500,
-      text: "…",
-    }];
-    const { session } = await play([{ stream }, DONE]);
-    const { saved_ms } = session.state().speculation;
-    expect(saved_ms).toBeGreaterThan(250);
-    expect(saved_ms).toBeLessThan(900);
+  test("side by side saves the time of the longest, once", async () => {
+    let left = 6;
+    const calls = Array.from({ length: 6 }, (_none, index) => ({
+      index,
+      id: `c${index}`,
+      type: "function",
+      function: { name: "look", arguments: JSON.stringify({ n: index, s: "0.1" }) },
+    }));
+    const { session, events } = await ground.playHeld(
+      (told) => told.type === "speculation_ended" && --left === 0,
+      (held) => [{ steps: [{ write: sse(delta({ tool_calls: calls })) }, held, END] }, chatReply({ text: "done" })],
+    );
+    const durations = events.flatMap((event) => event.type === "call_ended" ? [event.duration_ms] : []);
+    expect(durations).toHaveLength(6);
+    expect(session.state().speculation.saved_ms).toBe(Math.max(...durations));
   });
 
   test("is stale when its program was changed since", async () => {
