@@ -1,9 +1,9 @@
 /**
  * What Nanocoder's `agents.config.json` says about tools: `nanocoder.alwaysAllow` and `nanocoder.disabledTools`, and
- * nothing else of it. As there, what is not a string is dropped; here that is said.
+ * nothing else of it. A grant that cannot be read is none, and that is said; a denial that cannot be read is a fault.
  */
 import { emptyLayer } from "./layer.ts";
-import { parseLocated } from "./located-json.ts";
+import { parseLocated, type Path } from "./located-json.ts";
 import type { ParsedSettings } from "./settings-file.ts";
 import { SettingsReport } from "./settings-report.ts";
 import { isRecord } from "./settings-schema.ts";
@@ -29,21 +29,29 @@ export function parseNanocoderSettings(
   const block = isRecord(located.value) ? located.value["nanocoder"] : undefined;
   if (!isRecord(block)) return { layer: empty, diagnostics: [] };
   const layer = { ...empty, always_allow: names("alwaysAllow", block, report), disabled_tools: names("disabledTools", block, report) };
-  return { layer, diagnostics: report.diagnostics };
+  return { layer: report.failed ? empty : layer, diagnostics: report.diagnostics };
 }
 
-function names(key: string, block: Readonly<Record<string, unknown>>, report: SettingsReport): readonly Sourced<string>[] {
+function names(
+  key: "alwaysAllow" | "disabledTools",
+  block: Readonly<Record<string, unknown>>,
+  report: SettingsReport,
+): readonly Sourced<string>[] {
   const list = block[key];
+  const complain = (path: Path, problem: string) => {
+    if (key === "disabledTools") report.error(path, problem);
+    else report.warn("wrong_value", path, `${problem}; it is ignored`);
+  };
   if (list === undefined) return [];
   if (!Array.isArray(list)) {
-    report.warn("wrong_value", ["nanocoder", key], `"nanocoder.${key}" is ignored: it must be a list of tool names`);
+    complain(["nanocoder", key], `"nanocoder.${key}" must be a list of tool names`);
     return [];
   }
   return list.flatMap((name: unknown, index) => {
     if (typeof name === "string") {
       return [{ value: OUR_NAMES.get(name) ?? name, source: report.source(["nanocoder", key, index], `nanocoder.${key}`) }];
     }
-    report.warn("wrong_value", ["nanocoder", key, index], `An element of "nanocoder.${key}" is ignored: it must be the name of a tool`);
+    complain(["nanocoder", key, index], `An element of "nanocoder.${key}" must be the name of a tool`);
     return [];
   });
 }

@@ -2,8 +2,9 @@
  * What a finished hook means. The exit status alone says whether it objects; only a hook that exits with 0 is listened to.
  *
  * H1  Anything but exit status 0 is no consent, whatever was printed.
- * H2  A decision is the whole output or the last of it. What begins like a JSON object at the start of a line and is
- *     none is malformed, since it may be a decision that was cut or garbled.
+ * H2  A decision is the whole output or the last of it, in one line or many, indented or not. What begins like a JSON
+ *     object at the start of a line and is none is malformed, since it may be a decision that was cut or garbled; behind
+ *     an indent, only if it speaks of an action. So is a decision, other than `allow`, that is not the last.
  * H3  Text that goes to a model is bounded and well-formed.
  */
 import { parseArguments } from "../session/arguments.ts";
@@ -41,6 +42,7 @@ export function readDecision(run: Run): HookDecision {
     case "signalled":
       return failed("killed", `it was killed by ${outcome.signal}`, run);
     case "not_started":
+      if (outcome.reason === "cancelled") return failed("cancelled", "it was cancelled before it could start");
       return failed("could_not_start", `it could not start${run.problem === undefined ? "" : `: ${run.problem}`}`);
     case "cancelled":
       return failed("cancelled", "it was cancelled before it decided");
@@ -64,33 +66,61 @@ function objection(code: number, run: Run): HookDecision {
 }
 
 function readOutput(stdout: Captured): HookDecision {
-  const found = findObject(stdout.text);
-  switch (found.kind) {
-    case "none":
-      return stdout.cut
-        ? malformed("it printed more than can be read, so its decision is not known")
-        : { kind: "passed", text: stdout.text };
-    case "garbled":
-      return malformed("what it printed looks like a decision and is not valid JSON");
-    case "object":
-      return Object.hasOwn(found.value, "action") ? toDecision(found.value) : { kind: "passed", text: stdout.text };
+  const { objects, garbled } = findObjects(stdout.text);
+  const decisions = objects.filter(({ value }) => Object.hasOwn(value, "action"));
+  const final = decisions.at(-1);
+  const decision = final === undefined || !final.last ? null : toDecision(final.value);
+  // Whatever stands before it: an objection that is the last word is one.
+  if (decision?.kind === "denied") return decision;
+  if (garbled) return malformed("what it printed looks like a decision and is not valid JSON");
+  if (decisions.some((each) => each.value["action"] !== "allow" && each !== (decision === null ? undefined : final))) {
+    return malformed("it printed a decision that is not the last of its output");
   }
+  if (stdout.cut) return malformed("it printed more than can be read, so its decision is not known");
+  return decision ?? { kind: "passed", text: stdout.text };
 }
 
 type Members = Readonly<Record<string, unknown>>;
-type Found = { readonly kind: "none" } | { readonly kind: "garbled" } | { readonly kind: "object"; readonly value: Members };
 
-/** The object that is the whole output, its last line, or all from the last line that begins one. */
-function findObject(output: string): Found {
-  const text = output.trim();
-  const whole = parseObject(text);
-  if (whole !== null) return { kind: "object", value: whole };
-  const lastLine = parseObject(text.slice(text.lastIndexOf("\n") + 1).trim());
-  if (lastLine !== null) return { kind: "object", value: lastLine };
-  const start = text.startsWith("{") ? Math.max(0, text.lastIndexOf("\n{") + 1) : text.lastIndexOf("\n{") + 1;
-  if (!text.startsWith("{", start)) return { kind: "none" };
-  const tail = parseObject(text.slice(start));
-  return tail === null ? { kind: "garbled" } : { kind: "object", value: tail };
+interface PrintedObject {
+  readonly value: Members;
+  /** Nothing but space comes behind it. */
+  readonly last: boolean;
+}
+
+/** The objects that begin lines, indented or not, with nothing behind them on their last line; `garbled`: H2. */
+function findObjects(text: string): { readonly objects: readonly PrintedObject[]; readonly garbled: boolean } {
+  const objects: PrintedObject[] = [];
+  let garbled = false;
+  const beginning = /^[^\S\n]*\{/gm;
+  for (let found = beginning.exec(text); found !== null; found = beginning.exec(text)) {
+    const indented = found[0].length > 1;
+    const end = endOfObject(text, beginning.lastIndex - 1);
+    const body = text.slice(beginning.lastIndex - 1, end ?? undefined);
+    const value = end === null || !/^[^\S\n]*(?:\n|$)/.test(text.slice(end, end + 1000)) ? null : parseObject(body);
+    if (value !== null && end !== null) objects.push({ value, last: text.slice(end).trim() === "" });
+    else garbled ||= !indented || body.includes("action");
+    if (end === null) break;
+    beginning.lastIndex = end;
+  }
+  return { objects, garbled };
+}
+
+/** Behind the brace that closes the one at `start`; null if none does. */
+function endOfObject(text: string, start: number): number | null {
+  const mark = /["\\\n{}]/g;
+  mark.lastIndex = start;
+  let depth = 0;
+  let quoted = false;
+  for (let found = mark.exec(text); found !== null; found = mark.exec(text)) {
+    const [character] = found;
+    if (character === "\\") mark.lastIndex++;
+    else if (character === '"') quoted = !quoted;
+    // No text of JSON goes on in another line.
+    else if (character === "\n") quoted = false;
+    else if (!quoted && (depth += character === "{" ? 1 : -1) === 0) return mark.lastIndex;
+  }
+  return null;
 }
 
 function parseObject(text: string): Members | null {

@@ -45,16 +45,16 @@ export interface HookNotice {
 /** More than any decision needs; what is over is cut and said. */
 const CAPTURE_BYTES = 8 * 1024 * 1024;
 
-export function coversTool(hook: Hook, tool: string): boolean {
+export function coversTool(hook: Pick<Hook, "matcher">, tool: string): boolean {
   return hook.matcher === null || matchesWildcard(hook.matcher, tool);
 }
 
 /** Hooks whose matcher fits no known tool: most likely a mistake, and a guard that guards nothing. */
-export function unmatchedHooks(hooks: readonly Hook[], tools: readonly string[]): readonly Hook[] {
+export function unmatchedHooks<T extends Pick<Hook, "event" | "matcher">>(hooks: readonly T[], tools: readonly string[]): readonly T[] {
   return hooks.filter((hook) => isForTools(hook) && !tools.some((tool) => coversTool(hook, tool)));
 }
 
-export function isForTools({ event }: Hook): boolean {
+export function isForTools({ event }: Pick<Hook, "event">): boolean {
   return event === "PreToolUse" || event === "PostToolUse";
 }
 
@@ -62,12 +62,16 @@ export function hookShell(): string {
   return existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh";
 }
 
+/** By these the environment says what a shell's own words mean, or whether it runs anything: `exit` as a function agrees to all. */
+const SHELL_SWITCHES =
+  /^(?:ENV|BASH_ENV|BASH_FUNC_.*|BASH_COMPAT|BASH_LOADABLES_PATH|BASH_XTRACEFD|SHELLOPTS|BASHOPTS|POSIXLY_CORRECT|PS4|CDPATH|GLOBIGNORE|EXECIGNORE)$/s;
+
 /**
  * No profile is read: neither a login nor an interactive shell, and no file that the environment names. Bash takes a
  * standard input that is a socket for a remote login and then reads `.bashrc` even for `-c`, unless it is told not to.
  */
 export function launchOf(hook: Hook, payload: string, { workspace, env, shell }: HookContext): ProcessLaunch {
-  const { BASH_ENV: _bash, ENV: _sh, ...rest } = env;
+  const rest = Object.fromEntries(Object.entries(env).filter(([name, value]) => !SHELL_SWITCHES.test(name) && !value.startsWith("() {")));
   return {
     kind: "process",
     argv: [shell, ...(basename(shell) === "bash" ? ["--noprofile", "--norc"] : []), "-c", hook.command],

@@ -8,7 +8,7 @@
  * H6  After a call, at the start of a session and at the end of a turn a hook can fail without stopping anything: that
  *     is a notice.
  */
-import { cutMiddle } from "../session/excerpt.ts";
+import { divideCap, omissionMarker } from "../session/excerpt.ts";
 import type { JsonInput } from "../session/json.ts";
 import type { Run } from "../session/launch.ts";
 import { coversTool, type Hook, type HookContext, type HookNotice, type HookRunner, type InertHook, isForTools, launchOf } from "./hook.ts";
@@ -26,7 +26,7 @@ export interface Hooks {
   /** A guard of this tool that may not run, if there is one. */
   silencedGuard(tool: string): InertHook | undefined;
   beforeCall(call: HookedCall, signal: AbortSignal): Promise<BeforeCall>;
-  /** Not for calls that were refused. */
+  /** Only for calls that were started. They are told even if `signal` has aborted, within a few seconds. */
   afterCall(
     call: HookedCall,
     result: { readonly text: string; readonly is_error: boolean },
@@ -54,8 +54,10 @@ export type BeforeCall =
 
 /** How often a turn can be held open. */
 export const STOP_CONSULTATIONS = 3;
-/** What a session's hooks may add to its system text, in bytes: under 4000 with the line that says what was cut. */
-const START_TEXT_BYTES = 3900;
+/** What a session's hooks may add to its system text, in characters, with the line that says what was cut. */
+const START_TEXT_CHARACTERS = 4000;
+/** What a hook that is told of a call still gets when the turn is to stop now. */
+const LAST_WORD_MS = 5000;
 
 export function createHooks({ active, inert }: HookSet, run: HookRunner, context: HookContext): Hooks {
   const of = (event: Hook["event"]) => active.filter((hook) => hook.event === event);
@@ -164,12 +166,31 @@ class Chain {
 
 async function tell(hooks: readonly Hook[], consult: Consult, fields: Fields, signal: AbortSignal): Promise<readonly HookNotice[]> {
   const notices: HookNotice[] = [];
+  if (hooks.length === 0) return notices;
+  const late = delayed(signal, LAST_WORD_MS);
   for (const hook of hooks) {
-    const { decision } = await consult(hook, fields, signal);
+    const { decision } = await consult(hook, fields, late.signal);
     const notice = complaint(hook, decision, "it cannot change what has happened");
     if (notice !== null) notices.push(notice);
   }
+  late.forget();
   return notices;
+}
+
+/** What has happened has to be told also when nothing else may begin: aborts that much later. */
+function delayed(signal: AbortSignal, by_ms: number): { readonly signal: AbortSignal; forget(): void } {
+  const own = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const start = () => void (timer = setTimeout(() => own.abort(signal.reason), by_ms));
+  if (signal.aborted) start();
+  else signal.addEventListener("abort", start, { once: true });
+  return {
+    signal: own.signal,
+    forget: () => {
+      signal.removeEventListener("abort", start);
+      clearTimeout(timer);
+    },
+  };
 }
 
 async function collectStartText(hooks: readonly Hook[], consult: Consult, signal: AbortSignal) {
@@ -181,8 +202,15 @@ async function collectStartText(hooks: readonly Hook[], consult: Consult, signal
     const notice = complaint(hook, decision, "it can only add to the system text");
     if (notice !== null) notices.push(notice);
   }
-  const text = cutMiddle(texts.filter((each) => each !== "").join("\n\n").toWellFormed(), START_TEXT_BYTES).text;
-  return { text, notices };
+  return { text: cutToCharacters(texts.filter((each) => each !== "").join("\n\n").toWellFormed(), START_TEXT_CHARACTERS), notices };
+}
+
+function cutToCharacters(text: string, most: number): string {
+  const characters = Array.from(text);
+  if (characters.length <= most) return text;
+  const { head, tail } = divideCap(most - 100);
+  const missing = new TextEncoder().encode(characters.slice(head, -tail).join("")).length;
+  return `${characters.slice(0, head).join("")}\n${omissionMarker(missing)}\n${characters.slice(-tail).join("")}`;
 }
 
 async function holdOpen(

@@ -1,20 +1,28 @@
 /**
- * Does a command run something that lies in the workspace? A tool or hook of the user's whose program is part of a
- * cloned repository would run that repository's code. What a command names only while it runs (a variable, `eval`)
- * cannot be seen from here.
+ * May a command run something that lies in the workspace? A tool, hook or server of the user's that does would run a
+ * cloned repository's code. Nothing is started to find out.
+ *
+ * N1  Unknown is a yes: a program, or an argument of one that could run it, whose text the command only makes while it runs.
+ * N2  A word that names something that is in the workspace is a yes, wherever it stands, also as a part of a word.
+ * N3  What takes its code from the folder it is started in (runners.ts) is a yes by its name alone.
+ * N4  The work is bounded; what is longer is a yes.
  */
-import { realpathSync, statSync } from "node:fs";
-import { basename, delimiter, isAbsolute, join, relative, resolve } from "node:path";
-
-/** Programs that run another program, or a file, that their arguments name. */
-const RUNNERS =
-  /^(?:(?:ba|da|k|z|a)?sh|env|exec|command|nohup|nice|time|timeout|setsid|stdbuf|xargs|sudo|node|bun|bunx|deno|tsx|npx|python[\d.]*|ruby|perl|php|lua|source|\.)$/;
-
-/** Of these, what takes a bare word for a file in the folder it is started in. */
-const INTERPRETERS = /^(?:(?:ba|da|k|z|a)?sh|node|bun|deno|tsx|python[\d.]*|ruby|perl|php|lua|source|\.)$/;
-/** Flags whose next word is a module, or code. */
-const TAKES_A_WORD = /^-(?:[mepr]|-eval|-print|-require|-import)$/;
-const FILE_NAME = /^[\w@.-]+\.\w+$/;
+import { lstatSync, realpathSync, statSync } from "node:fs";
+import { basename, delimiter, dirname, isAbsolute, join, relative, resolve } from "node:path";
+import {
+  APART_FROM_FOLDER,
+  CARRIERS,
+  CURL_CONFIG,
+  FOLDER_RUNNERS,
+  programFamily,
+  READERS,
+  SCRIPT_RUNNERS,
+  SHELLS,
+  STEERING,
+  TALKERS,
+  TEXT_PROGRAMS,
+} from "./runners.ts";
+import { readShell, type ShellCommand, type ShellWord, withoutKeywords } from "./shell-words.ts";
 
 export interface ProgramContext {
   /** Absolute, without symlinks. */
@@ -23,59 +31,249 @@ export interface ProgramContext {
   readonly cwd?: string;
   /** The PATH of the child. */
   readonly path: string;
+  /** What `~` stands for in a shell of the child. */
+  readonly home?: string | undefined;
 }
 
-/** The first word of an argument vector that names a program in the workspace, or null. */
+/** Of a command that a shell reads, or of an argument vector; what is longer is not looked through. */
+const MOST_WORDS = 20_000;
+const MAX_DEPTH = 20;
+
+/** The first word of an argument vector that may lead into the workspace, or null. */
 export function workspaceProgram(argv: readonly string[], context: ProgramContext): string | null {
-  const [first, ...rest] = argv;
-  if (first === undefined) return null;
-  if (liesInWorkspace(first, context)) return first;
-  if (!RUNNERS.test(basename(first))) return null;
-  for (const [index, word] of rest.entries()) {
-    if (/^-\w*c$/.test(word)) return workspaceProgramOf(rest[index + 1] ?? "", context);
-    if (isFlagOrSetting(word)) continue;
-    // `timeout 5 ./x`, `nice -n 5 ./x`: a number is the runner's own; what runs comes behind it.
-    if (/^[\d.]+[smhd]?$/.test(word) || word === "run") continue;
-    // The file may be written after we have looked, so its name settles it.
-    if (INTERPRETERS.test(basename(first)) && FILE_NAME.test(word) && !TAKES_A_WORD.test(rest[index - 1] ?? "")) return word;
-    return isAbsolute(word) || !RUNNERS.test(basename(word)) ? programOrFile(word, context) : workspaceProgram(rest.slice(index), context);
-  }
-  return null;
+  return new Judge(context).argv(argv.map((text) => ({ text, known: true, source: text })));
 }
 
-/** Of one command; more than any chain of runners has. */
-const MOST_WORDS = 1000;
-
-/** The same for a command of a shell: every word in the place of a command is looked at. */
+/** The same for a text that a shell is given. */
 export function workspaceProgramOf(command: string, context: ProgramContext): string | null {
-  for (const part of command.split(/[;&|()\n`{}]|\$\(/)) {
-    const words = part.trim().split(/\s+/).map((word) => word.replaceAll(/["'\\]/g, "")).filter((word) => word !== "");
-    const start = words.findIndex((word) => !/^(?:\w+=.*|!|if|then|else|elif|while|until|do)$/.test(word));
-    const found = start === -1 ? null : workspaceProgram(words.slice(start, start + MOST_WORDS), context);
-    if (found !== null) return found;
+  return new Judge(context).shell(command);
+}
+
+/** The name of the first variable, of those that are set for a program, that may lead it into the workspace; or null. */
+export function workspaceVariable(env: Readonly<Record<string, string>>, context: ProgramContext): string | null {
+  const judge = new Judge(context);
+  return first(Object.entries(env), ([name, text]) => judge.variable(name, { text, known: true, source: name }));
+}
+
+/** Whether a program, by a path or by a name on the PATH, is one of the workspace. */
+export function isWorkspaceProgram(program: string, context: ProgramContext): boolean {
+  return new Judge(context).isOwn(program);
+}
+
+class Judge {
+  readonly #context: ProgramContext;
+  readonly #cwd: string;
+  #depth = 0;
+  #words = 0;
+
+  constructor(context: ProgramContext) {
+    this.#context = context;
+    this.#cwd = context.cwd ?? context.workspace;
   }
-  return null;
+
+  shell(text: string): string | null {
+    const commands = this.#depth >= MAX_DEPTH ? null : readShell(text, this.#context.home);
+    if (commands === null) return shorten(text);
+    this.#depth++;
+    const found = first(commands, (command) => this.#command(command));
+    this.#depth--;
+    return found;
+  }
+
+  #command({ words: all, inputs }: ShellCommand): string | null {
+    const words = withoutKeywords(all);
+    const start = words.findIndex(({ source }) => !ASSIGNMENT.test(source));
+    const settings = start === -1 ? words : words.slice(0, start);
+    return first(settings, (word) => this.#setting(word)) ??
+      (start === -1 ? null : this.argv(words.slice(start))) ??
+      first(inputs, (word) => this.#opened(word));
+  }
+
+  argv(words: readonly ShellWord[]): string | null {
+    const [program, ...rest] = words;
+    if (program === undefined) return null;
+    this.#words += words.length;
+    if (this.#words > MOST_WORDS || !program.known || this.isOwn(program.text)) return shorten(program.source);
+    const name = programFamily(basename(program.text));
+    if (TALKERS.has(name)) return ASSIGNERS.has(name) ? first(rest, ({ text, source }) => STEERING.test(text) ? source : null) : null;
+    if (READERS.has(name)) return this.#reader(name, rest);
+    const names = [name, this.#realName(program.text)];
+    const runner = names.find((each) => SHELLS.has(each) || SCRIPT_RUNNERS.has(each) || FOLDER_RUNNERS.has(each));
+    if (runner !== undefined) return this.#runner(runner, program, rest);
+    if (name === "find") return this.#find(program, rest);
+    if (DECLARING.has(name)) return first(rest, (word) => this.#setting(word));
+    if (CARRIERS.has(name)) return this.#carried(name, program, rest);
+    return first(rest, (word) => this.#argument(word, TEXT_PROGRAMS.has(name)));
+  }
+
+  /** Whether a program lies in the workspace, by its name or behind links. */
+  isOwn(program: string): boolean {
+    if (program.includes("/")) return !this.#outside(resolve(this.#cwd, program));
+    const found = this.#locate(program);
+    return found !== null && this.#isInside(found);
+  }
+
+  #locate(name: string): string | null {
+    return this.#context.path.split(delimiter).map((folder) => resolve(this.#cwd, folder, name)).find(isFile) ?? null;
+  }
+
+  #realName(program: string): string {
+    const path = program.includes("/") ? resolve(this.#cwd, program) : this.#locate(program);
+    return path === null ? "" : programFamily(basename(realPath(path)));
+  }
+
+  #reader(name: string, words: readonly ShellWord[]): string | null {
+    const config = name === "curl" ? words.find(({ text, known }) => !known || CURL_CONFIG.test(text)) : undefined;
+    if (config !== undefined && CURL_CONFIG.test(config.text)) return config.source;
+    return first(words, (word) => name === "jq" && word.text === "." ? null : this.#opened(word));
+  }
+
+  /** What is read or written counts as far as it is there and named. */
+  #opened({ text, known, source }: ShellWord): string | null {
+    return known && [text, text.slice(text.indexOf("=") + 1), text.replace(/^@/, "")].some((each) => this.#exists(each)) ? source : null;
+  }
+
+  #find(program: ShellWord, words: readonly ShellWord[]): string | null {
+    return words.some(({ text, known, source }) => RUNS_FOUND.test(text) || (!known && source.startsWith("$"))) ? program.source : null;
+  }
+
+  #runner(name: string, program: ShellWord, words: readonly ShellWord[]): string | null {
+    if (SHELLS.has(name)) return this.#shellRun(program, words);
+    if (SCRIPT_RUNNERS.has(name)) return this.#script(name, program, words);
+    const isApart = words[0] !== undefined && APART_FROM_FOLDER.get(name)?.test(words[0].text) === true;
+    return isApart ? first(words, (word) => this.#file(word)) : program.source;
+  }
+
+  #shellRun(program: ShellWord, words: readonly ShellWord[]): string | null {
+    for (const [index, { text, known, source }] of words.entries()) {
+      if (!known) return source;
+      const rest = words.slice(index + 1);
+      if (/^-[a-z]*c$/.test(text)) {
+        const [code, ...more] = rest;
+        if (code === undefined || !code.known) return (code ?? program).source;
+        return this.shell(code.text) ?? first(more, (word) => this.#argument(word, false));
+      }
+      if (text === "-o" || /^-[a-z]*s/.test(text)) return program.source;
+      if (/^-[a-z]+$|^--(?:norc|noprofile|posix)$/.test(text)) continue;
+      return this.#outside(text) ? first(rest, (word) => this.#argument(word, false)) : source;
+    }
+    // It would read what comes on its standard input.
+    return program.source;
+  }
+
+  /** By its absolute path outside, a script is as good as a program. Python can be told to leave its folder alone. */
+  #script(name: string, program: ShellWord, words: readonly ShellWord[]): string | null {
+    const flags = name === "python" ? words.findIndex(({ text }) => !/^-[BEIOPSsu]+$/.test(text)) : 0;
+    const [target, ...rest] = words.slice(Math.max(0, flags));
+    if (target === undefined || !target.known) return program.source;
+    const isApart = words.slice(0, Math.max(0, flags)).some(({ text }) => /[IP]/.test(text)) && target.text === "-m";
+    return isApart || this.#outside(target.text) ? first(rest, (word) => this.#argument(word, false)) : program.source;
+  }
+
+  /** A command that stands in the arguments of another: nobody needs to know where it begins. */
+  #carried(name: string, program: ShellWord, words: readonly ShellWord[]): string | null {
+    if (name === "command" && /^-[vV]$/.test(words[0]?.text ?? "")) return null;
+    // What comes on its standard input becomes arguments of what it runs.
+    if (STREAMERS.has(name) && words.length > 0) return program.source;
+    return first([...words.entries()], ([index, word]) => this.#carriedWord(word, words.slice(index)));
+  }
+
+  #carriedWord(word: ShellWord, from: readonly ShellWord[]): string | null {
+    const { text, known, source } = word;
+    if (!known) return source;
+    if (ASSIGNMENT.test(text)) return this.#setting(word);
+    const isAddress = /^\w+:\/\//.test(text);
+    // It may be started in another folder than ours.
+    if (text.includes("/") && !isAbsolute(text) && !/^-/.test(text) && !/\s/.test(text) && !isAddress) return source;
+    if (this.#startsOther(text) || isJudgedWhole(programFamily(basename(text)))) return this.argv(from);
+    if (!text.includes("/") && this.isOwn(text)) return source;
+    const code = /^--?[\w-]+=(.*\s.*)$/s.exec(text)?.[1] ?? (/\s/.test(text) ? text : null);
+    return (code === null ? null : this.shell(code)) ?? this.#argument(word, false);
+  }
+
+  /** Of a program that may run a file it is given. `code`: it may be a text in which programs are named. */
+  #argument(word: ShellWord, code: boolean): string | null {
+    if (
+      RUNS_FOUND.test(word.text) || this.#startsOther(word.text) ||
+      (code && word.text.split(/[^\w.-]+/).some((piece) => this.#startsOther(piece)))
+    ) {
+      return shorten(word.source);
+    }
+    return this.#file(word);
+  }
+
+  #file({ text, known, source }: ShellWord): string | null {
+    const pieces = piecesOf(text);
+    this.#words += pieces.length;
+    return !known || this.#words > MOST_WORDS || pieces.some((piece) => this.#names(piece)) ? shorten(source) : null;
+  }
+
+  #startsOther(word: string): boolean {
+    const name = programFamily(basename(word));
+    return /^[\w./+-]+$/.test(word) && (SHELLS.has(name) || SCRIPT_RUNNERS.has(name) && word !== "." || FOLDER_RUNNERS.has(name));
+  }
+
+  #setting(word: ShellWord): string | null {
+    const [, name = "", value = ""] = /^(\w+)(?:\[[^\]]*\])?\+?=(.*)$/s.exec(word.text) ?? [];
+    return name === "" ? word.known ? null : word.source : this.variable(name, { ...word, text: value });
+  }
+
+  variable(name: string, { text, known, source }: ShellWord): string | null {
+    if (!STEERING.test(name)) return known ? this.#opened({ text, known, source }) : null;
+    const isOutside = known && text.split(delimiter).every((part) => this.#outside(part) || /^\d+$/.test(part));
+    return isOutside && !piecesOf(text).some((piece) => this.#names(piece)) ? null : source;
+  }
+
+  #outside(path: string): boolean {
+    return isAbsolute(path) && !/^\/+(?:dev|proc)\//.test(path) && !this.#isInside(path);
+  }
+
+  /** Whether it names something of the workspace, there or not yet. */
+  #names(piece: string): boolean {
+    if (/^(?:\.\.?\/|\/)/.test(piece)) return OF_A_PROCESS.test(piece) || this.#isInside(resolve(this.#cwd, piece));
+    return this.#exists(piece) || (piece.includes("/") && this.#exists(piece.slice(0, piece.indexOf("/"))));
+  }
+
+  #exists(word: string): boolean {
+    if (word === "" || word.length > 4096 || word.includes("\0")) return false;
+    const path = resolve(this.#cwd, word);
+    try {
+      lstatSync(path);
+    } catch {
+      // Nothing is there, or nothing for us to see.
+      return false;
+    }
+    return this.#isInside(path);
+  }
+
+  #isInside(path: string): boolean {
+    return lies(path, this.#context.workspace) || lies(realPath(path), this.#context.workspace);
+  }
 }
 
-function isFlagOrSetting(word: string): boolean {
-  return word.startsWith("-") || /^\w+=/.test(word);
+/** Flags of `find` behind which a command for each file stands. */
+const RUNS_FOUND = /^-(?:exec|ok)/;
+/** What it is depends on who asks. */
+const OF_A_PROCESS = /^\/+proc\/[^/]+\/(?:cwd|root|fd|task)\b/;
+const ASSIGNMENT = /^\w+(?:\[[^\]]*\])?\+?=/;
+const DECLARING: ReadonlySet<string> = new Set(["export", "declare", "typeset", "local", "readonly"]);
+const ASSIGNERS: ReadonlySet<string> = new Set(["for", "getopts", "let", "printf", "read", "select", "unset"]);
+const STREAMERS: ReadonlySet<string> = new Set(["xargs", "parallel"]);
+
+/** What runs something by more than the words of a command that stand in its arguments. */
+function isJudgedWhole(name: string): boolean {
+  return name === "find" || STREAMERS.has(name) || TEXT_PROGRAMS.has(name);
 }
 
-/** What a runner is given: a file as seen from the workspace, or a program on the PATH. */
-function programOrFile(word: string, context: ProgramContext): string | null {
-  if (liesInWorkspace(word, context)) return word;
-  return !word.includes("/") && isFile(join(context.cwd ?? context.workspace, word)) ? word : null;
-}
-
-function liesInWorkspace(word: string, { workspace, cwd = workspace, path }: ProgramContext): boolean {
-  if (word.includes("/")) return isInside(resolve(cwd, word), workspace);
-  const found = path.split(delimiter).map((folder) => resolve(cwd, folder, word)).find(isFile);
-  return found !== undefined && isInside(found, workspace);
-}
-
-/** By name or behind links: both can be changed from within the workspace. */
-function isInside(path: string, workspace: string): boolean {
-  return lies(path, workspace) || lies(realPath(path), workspace);
+/** What of a word a program may take for the name of a file. */
+function piecesOf(text: string): readonly string[] {
+  const parts = [
+    text,
+    text.slice(text.indexOf("=") + 1),
+    ...text.split(/[\s=:,;'"`()<>|&{}[\]]+/),
+    ...text.match(/(?<![\w./-])\.\.?\/\S*/g) ?? [],
+  ];
+  return parts.flatMap((part) => [part, part.replace(/^(?:@|-\w)/, "")]).filter((part) => part !== "");
 }
 
 function lies(path: string, folder: string): boolean {
@@ -83,12 +281,14 @@ function lies(path: string, folder: string): boolean {
   return !(way === ".." || way.startsWith("../") || isAbsolute(way));
 }
 
+/** Of what is not there, where it would be. */
 function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch {
-    // It does not exist, or cannot be followed: its name is all there is to go by.
-    return path;
+    // It does not exist, or cannot be followed: the folder it is in may lie behind a link all the same.
+    const folder = dirname(path);
+    return folder === path ? path : join(realPath(folder), basename(path));
   }
 }
 
@@ -99,4 +299,17 @@ function isFile(path: string): boolean {
     // Not there, or not for us to see: then it is not what would be run.
     return false;
   }
+}
+
+function first<T>(items: readonly T[], judge: (item: T) => string | null): string | null {
+  for (const item of items) {
+    const found = judge(item);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function shorten(text: string): string {
+  const line = text.trim().split("\n", 1)[0] ?? "";
+  return line.length > 80 ? `${line.slice(0, 80).toWellFormed()}…` : line;
 }

@@ -9,6 +9,7 @@
 import { extname, join, relative } from "node:path";
 import { sha256 } from "../session/digest.ts";
 import { canonicalText, numberToken, parseKeepingNumbers } from "../session/json.ts";
+import { visible } from "./visible.ts";
 import type { WorkspaceFiles } from "./workspace-files.ts";
 
 export interface SurveyEntry {
@@ -18,7 +19,7 @@ export interface SurveyEntry {
   /** SHA-256 in hex; null if it could not be read. */
   readonly digest: string | null;
   readonly problem?: string;
-  /** What it would do, for people: the commands of hooks. */
+  /** What it would do, for people: the commands of hooks, with what cannot be seen made visible. */
   readonly detail?: string;
 }
 
@@ -31,12 +32,12 @@ export interface Survey {
 interface ToolFolder {
   readonly folder: string;
   readonly endings: readonly string[];
-  /** A tool written in a language may load files beside and below it. */
+  /** A tool written in a language may load whatever lies beside and below it, under any name. */
   readonly deep: boolean;
 }
 
 const TOOL_FOLDERS: readonly ToolFolder[] = [
-  { folder: ".orrery/tools", endings: [".toml", ".md", ".ts", ".js", ".py"], deep: true },
+  { folder: ".orrery/tools", endings: [], deep: true },
   { folder: ".stella/tools", endings: [".toml"], deep: false },
   { folder: ".nanocoder/tools", endings: [".md"], deep: false },
 ];
@@ -47,16 +48,18 @@ const NANOCODER_SETTINGS = "agents.config.json";
 const GRANTING_KEYS = ["hooks", "tools", "alwaysAllow", "model", "base_url", "mode", "speculation", "limits"];
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
+/** In all. */
+const MAX_BYTES = 32 * 1024 * 1024;
 const MAX_DEPTH = 8;
 /** Names that are looked at in all; a link to a large tree ends here. */
 const MAX_NAMES = 5000;
 
 export async function surveyWorkspace(workspace: string, files: WorkspaceFiles): Promise<Survey> {
   const surveyor = new Surveyor(workspace, files);
-  for (const folder of TOOL_FOLDERS) await surveyor.folder(folder.folder, folder, []);
   for (const name of SETTINGS_FILES) await surveyor.settings(name, (value) => grantsOf(value));
   await surveyor.settings(NANOCODER_SETTINGS, (value) => isRecord(value["nanocoder"]) ? pick(value["nanocoder"], ["alwaysAllow"]) : []);
   for (const name of MCP_FILES) await surveyor.file("mcp", name);
+  for (const folder of TOOL_FOLDERS) await surveyor.folder(folder.folder, folder, []);
   return { workspace, entries: surveyor.entries.sort((left, right) => left.name < right.name ? -1 : 1) };
 }
 
@@ -67,6 +70,7 @@ class Surveyor {
   readonly #workspace: string;
   readonly #files: WorkspaceFiles;
   #names = 0;
+  #bytes = 0;
 
   constructor(workspace: string, files: WorkspaceFiles) {
     this.#workspace = workspace;
@@ -85,7 +89,7 @@ class Surveyor {
       if (this.#names > MAX_NAMES) throw new Error(`there are more than ${MAX_NAMES} files`);
       for (const entry of found.toSorted((left, right) => left.name < right.name ? -1 : 1)) {
         const inner = `${name}/${entry.name}`;
-        if (entry.kind === "file" && rules.endings.includes(extname(entry.name))) await this.file("tool", inner);
+        if (entry.kind === "file" && (rules.deep || rules.endings.includes(extname(entry.name)))) await this.file("tool", inner);
         else if (entry.kind === "directory" && rules.deep && entry.name !== "node_modules" && this.#names <= MAX_NAMES) {
           await this.folder(inner, rules, [...around, real]);
         }
@@ -119,7 +123,10 @@ class Surveyor {
   }
 
   async #read(name: string): Promise<Uint8Array | null> {
-    return await this.#files.read(join(this.#workspace, name), MAX_FILE_BYTES);
+    if (this.#bytes > MAX_BYTES) throw new Error(`there are more than ${MAX_BYTES} bytes before it`);
+    const bytes = await this.#files.read(join(this.#workspace, name), MAX_FILE_BYTES);
+    this.#bytes += bytes?.length ?? 0;
+    return bytes;
   }
 
   async #attempt(kind: SurveyEntry["kind"], name: string, look: () => Promise<void>): Promise<void> {
@@ -155,7 +162,7 @@ function describeHooks(hooks: unknown): string {
   const commands = Object.entries(hooks).flatMap(([event, groups]) =>
     asList(groups).flatMap((group) => isRecord(group) ? asList(group["hooks"]) : []).map((hook) => {
       const command = isRecord(hook) ? hook["command"] : undefined;
-      return `${event}: ${typeof command === "string" ? command.slice(0, 200).toWellFormed() : "?"}`;
+      return `${event}: ${typeof command === "string" ? visible(command) : "?"}`;
     })
   );
   return commands.join("; ");

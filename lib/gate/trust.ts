@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { matchesSequence, matchesWildcard } from "../session/wildcard.ts";
 import { entryName, type Survey, type SurveyEntry } from "./survey.ts";
 import type { TrustStore } from "./trust-store.ts";
+import { visible } from "./visible.ts";
 
 export interface TrustGrounds {
   /** `--trust-workspace` */
@@ -96,18 +97,20 @@ export function coversFolder(patterns: readonly string[], folder: string, home: 
   });
 }
 
-/** For people: what is inert in this workspace, why, and what would change that. Empty if nothing is. */
+/** For people: what is inert in this workspace, why, and what would change that. Empty if nothing is. Each thing is one line. */
 export function describeInert({ verdict, inert }: WorkspaceTrust, workspace: string): string {
   if (verdict.kind === "trusted" || inert.length === 0) return "";
   const changes = new Map(verdict.changes.map(({ kind, name }) => [name, kind]));
-  const gone = verdict.changes.filter(({ kind }) => kind === "removed").map(({ name }) => `  ${name} (removed)`);
+  const gone = verdict.changes.filter(({ kind }) => kind === "removed").map(({ name }) => `  ${visible(name)} (removed)`);
   const lines = inert.map(({ name, detail, problem }) => {
-    const notes = [changes.get(name), problem === undefined ? undefined : `cannot be read: ${problem}`].filter((note) =>
+    const notes = [changes.get(name), problem === undefined ? undefined : `cannot be read: ${visible(problem)}`].filter((note) =>
       note !== undefined
     );
-    return `  ${name}${notes.length === 0 ? "" : ` (${notes.join(", ")})`}${detail === undefined ? "" : `: ${detail}`}`;
+    return `  ${visible(name)}${notes.length === 0 ? "" : ` (${notes.join(", ")})`}${detail === undefined ? "" : `: ${detail}`}`;
   });
-  return [`These may not run as ${describeReason(verdict)}:`, ...lines, ...gone, `To trust them: orrery trust ${workspace}`].join("\n");
+  return [`These may not run as ${describeReason(verdict)}:`, ...lines, ...gone, `To trust them: orrery trust ${visible(workspace)}`].join(
+    "\n",
+  );
 }
 
 export function describeReason({ reason, detail }: Extract<TrustVerdict, { kind: "untrusted" }>): string {

@@ -11,6 +11,8 @@ import * as api from "./schemas.ts";
 
 /** How long one answer of the journal holds: a probe may come from several places. */
 const READY_MS = 1000;
+/** Who asks gives up soon: a journal that is locked for longer takes no writes. */
+const PROBE_MS = 2000;
 
 export function addAboutRoutes(
   app: Hono<AppEnv>,
@@ -18,7 +20,7 @@ export function addAboutRoutes(
   options: { readonly version: string; readonly metrics: Metrics; readonly credentials: Credentials },
 ): void {
   const { version, metrics, credentials } = options;
-  const ready = remember(() => desk.probe(), READY_MS);
+  const ready = remember(() => within(desk.probe(), PROBE_MS), READY_MS);
 
   app.get(
     "/healthz",
@@ -83,6 +85,18 @@ export function addAboutRoutes(
       return answer(c, api.Login, { token });
     },
   );
+}
+
+async function within(work: Promise<void>, ms: number): Promise<void> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`No answer within ${ms} ms`)), ms);
+  // What comes after that concerns nobody.
+  work.catch(() => undefined);
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** The last answer of `ask`, while it is fresh; never two questions at once. */

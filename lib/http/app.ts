@@ -6,7 +6,7 @@
  * H2  Every way out is an answer with a request id, and every error a problem document.
  */
 import { Hono } from "hono";
-import { openAPIRouteHandler } from "hono-openapi";
+import { generateSpecs } from "hono-openapi";
 import type { Desk } from "../agent/desk.ts";
 import { addAboutRoutes } from "./about.ts";
 import { type Credentials, requireToken } from "./auth.ts";
@@ -14,9 +14,10 @@ import { type BodyLimits, readBody } from "./body.ts";
 import type { AppEnv } from "./env.ts";
 import { addEventRoutes } from "./events.ts";
 import { guardHost, type HostNames } from "./guard.ts";
-import { replayByKey } from "./idempotency.ts";
+import { type KeyLimits, KEYS, replayByKey } from "./idempotency.ts";
 import { createMetrics } from "./metrics.ts";
 import { observe } from "./observe.ts";
+import { placeOf } from "./place.ts";
 import { Problem, problemResponse, toProblem } from "./problem.ts";
 import { addSessionRoutes } from "./sessions.ts";
 import type { StreamTimes } from "./sse.ts";
@@ -30,6 +31,7 @@ export interface AppOptions {
   readonly version: string;
   readonly body?: Partial<BodyLimits>;
   readonly streams?: Partial<StreamTimes>;
+  readonly keys?: Partial<KeyLimits>;
   /** Aborts when event streams are to end. */
   readonly closing?: AbortSignal;
 }
@@ -38,9 +40,10 @@ export type App = Hono<AppEnv>;
 
 /** Reached without a token: health, the exchange of a one-time code, and the viewer's empty page. */
 const OPEN_PATHS: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/v1/login", VIEWER_PATH]);
-const BODY: BodyLimits = { bytes: 8 * 1024 * 1024, ms: 30_000 };
+const isOpen = (path: string) => OPEN_PATHS.has(path);
+export const BODY: BodyLimits = { bytes: 8 * 1024 * 1024, ms: 30_000 };
 /** A quiet stream is cut by many a proxy after 30 s, by some hosts after 10. */
-const STREAMS: StreamTimes = { heartbeat_ms: 8000, stall_ms: 20_000 };
+export const STREAMS: StreamTimes = { heartbeat_ms: 8000, stall_ms: 20_000 };
 
 export function createApp(desk: Desk, options: AppOptions): App {
   const { credentials, hosts, version, closing = new AbortController().signal } = options;
@@ -51,16 +54,20 @@ export function createApp(desk: Desk, options: AppOptions): App {
   app.use(
     observe(metrics),
     guardHost(hosts),
-    requireToken(credentials, OPEN_PATHS),
+    requireToken(credentials, isOpen),
     readBody({ ...BODY, ...options.body }),
-    replayByKey(OPEN_PATHS),
+    replayByKey(isOpen, { ...KEYS, ...options.keys }),
   );
   addAboutRoutes(app, desk, { version, metrics, credentials });
   addSessionRoutes(app, desk);
   addTurnRoutes(app, desk);
   addEventRoutes(app, desk, { ...STREAMS, ...options.streams, closing, ended: (how) => metrics.streamEnded(how) });
   addViewer(app);
-  app.get("/openapi.json", openAPIRouteHandler(app, { documentation: documentation(version) }));
+  app.get("/openapi.json", async (c) => {
+    // Of the validators' own answer to what does not fit nothing is ever seen: ours is a problem.
+    const options = { documentation: documentation(version, placeOf(c)), defaultValidationErrorResponse: false };
+    return c.json(await generateSpecs(app, options));
+  });
   refuseOtherMethods(app);
   return app;
 }
@@ -79,9 +86,10 @@ function refuseOtherMethods(app: App): void {
   }
 }
 
-function documentation(version: string) {
+function documentation(version: string, place: string) {
   return {
     openapi: "3.1.0",
+    servers: [{ url: place === "" ? "/" : place }],
     info: { title: "Orrery", version, description: "Durable agent sessions with supervised tools." },
     components: { securitySchemes: { token: { type: "http" as const, scheme: "bearer" } } },
     security: [{ token: [] }],

@@ -2,11 +2,12 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { MiddlewareHandler } from "hono";
 import type { AppEnv } from "./env.ts";
+import { relativePath } from "./place.ts";
 import { Problem } from "./problem.ts";
 
 /** How long a one-time code may be used, and how many grants of earlier ones are kept. */
-const CODE_MS = 15 * 60_000;
-const GRANTS = 16;
+export const CODE_MS = 15 * 60_000;
+export const GRANTS = 16;
 
 export function newToken(): string {
   return randomBytes(32).toString("base64url");
@@ -17,11 +18,13 @@ export function newToken(): string {
  * into one. Compared as digests, in constant time.
  */
 export class Credentials {
+  readonly #now: () => number;
   #accepted: readonly Buffer[];
   #code: { readonly digest: Buffer; readonly until: number } | null = null;
 
   /** @throws {RangeError} the token could be guessed. */
-  constructor(token: string) {
+  constructor(token: string, now: () => number = Date.now) {
+    this.#now = now;
     if (!/^[\x21-\x7e]{16,512}$/.test(token)) {
       throw new RangeError("Cannot use this token as it must be 16 to 512 printable characters without spaces");
     }
@@ -36,14 +39,14 @@ export class Credentials {
   /** A code that can be exchanged once; the one before it is void. */
   issueCode(): string {
     const code = newToken();
-    this.#code = { digest: digest(code), until: Date.now() + CODE_MS };
+    this.#code = { digest: digest(code), until: this.#now() + CODE_MS };
     return code;
   }
 
   /** A credential for the code; null if the code is not good (any more). */
   exchange(code: string): string | null {
     const issued = this.#code;
-    if (issued === null || !timingSafeEqual(issued.digest, digest(code)) || issued.until < Date.now()) return null;
+    if (issued === null || !timingSafeEqual(issued.digest, digest(code)) || issued.until <= this.#now()) return null;
     this.#code = null;
     const granted = newToken();
     const [own, ...grants] = this.#accepted;
@@ -53,9 +56,9 @@ export class Credentials {
 }
 
 /** Asks for `Authorization: Bearer TOKEN` on every path but these. */
-export function requireToken(credentials: Credentials, open: ReadonlySet<string>): MiddlewareHandler<AppEnv> {
+export function requireToken(credentials: Credentials, open: (path: string) => boolean): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
-    if (!open.has(c.req.path) && !credentials.accepts(bearer(c.req.header("authorization")))) {
+    if (!open(relativePath(c)) && !credentials.accepts(bearer(c.req.header("authorization")))) {
       throw new Problem("unauthorized", "Cannot answer without the server's token: send it as Authorization: Bearer TOKEN", {
         headers: { "www-authenticate": 'Bearer realm="orrery"' },
       });

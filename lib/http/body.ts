@@ -1,5 +1,6 @@
 /** The body of a POST: JSON of a bounded size that arrives in bounded time, read before any route sees it. */
 import type { Context, MiddlewareHandler } from "hono";
+import { matchedRoutes } from "hono/route";
 import { faultPosition } from "../session/arguments.ts";
 import type { AppEnv } from "./env.ts";
 import { Problem } from "./problem.ts";
@@ -12,7 +13,8 @@ export interface BodyLimits {
 /** JSON only, so that no page can make a browser send one without asking first. */
 export function readBody(limits: BodyLimits): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
-    if (c.req.method === "POST") {
+    // Where nothing takes a POST it is the method that is wrong.
+    if (c.req.method === "POST" && matchedRoutes(c).some(({ method }) => method === "POST")) {
       checkType(c);
       const text = await readText(c.req.raw, limits);
       checkJson(text);

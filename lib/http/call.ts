@@ -1,4 +1,5 @@
 /** All that the log says of one call: found by reading it, as the state keeps only what the next request needs. */
+import { setImmediate as othersFirst } from "node:timers/promises";
 import type { Line } from "../agent/readers.ts";
 import { type EventOf, isKnown, parseEvent, type SessionEvent } from "../session/event.ts";
 import { evolve, initialState, type SessionState } from "../session/state.ts";
@@ -12,6 +13,7 @@ export async function findCall(readPage: ReadPage, id: string): Promise<Record<s
   const found: SessionEvent[] = [];
   for (let after = 0;;) {
     const lines = await readPage(after);
+    await othersFirst();
     const last = lines[lines.length - 1]?.seq;
     if (last === undefined || last === null) break;
     after = last;

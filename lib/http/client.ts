@@ -73,6 +73,14 @@ const FIRST_PAUSE_MS = 100;
 
 type Operation = keyof typeof OPERATIONS;
 
+type SentPrompt = PromptOptions & { readonly idempotency_key: string; readonly signal: AbortSignal };
+
+interface Taken {
+  readonly taken: InferOutput<typeof api.PromptTaken>;
+  /** It was taken before. */
+  readonly repeated: boolean;
+}
+
 interface Input {
   readonly id?: string;
   readonly call?: string;
@@ -131,9 +139,16 @@ export class Client {
     text: string,
     { idempotency_key = crypto.randomUUID(), signal = new AbortController().signal, ...rest }: PromptOptions = {},
   ): Promise<InferOutput<typeof api.PromptTaken>> {
+    return (await this.#prompt(id, text, { idempotency_key, signal, ...rest })).taken;
+  }
+
+  async #prompt(id: string, text: string, { idempotency_key, signal, ...rest }: SentPrompt): Promise<Taken> {
     for (let tries = 1;; tries++) {
       try {
-        return await this.#json("prompt", { id, body: { text, ...rest }, headers: { "idempotency-key": idempotency_key }, signal });
+        const headers = { accept: "application/json", "idempotency-key": idempotency_key };
+        const response = await this.#ask("prompt", { id, body: { text, ...rest }, headers, signal });
+        const taken = await response.json() as InferOutput<typeof api.PromptTaken>;
+        return { taken, repeated: response.headers.get("idempotency-replayed") === "true" };
       } catch (error) {
         if (error instanceof ApiProblem || signal.aborted || tries >= PROMPT_TRIES) throw error;
         await sleep(FIRST_PAUSE_MS * 2 ** tries, signal);
@@ -143,15 +158,33 @@ export class Client {
 
   /**
    * Begins a turn and gives what happens in it to its end, also if the server ends meanwhile: the next one is told to go
-   * on. Leaving the loop does not stop the turn.
+   * on. A prompt that waits for other turns gives nothing of these. Leaving the loop does not stop the turn.
+   * @throws {ApiProblem} `dropped`: the prompt was queued, and dropped before its turn began.
    */
   async *run(id: string, text: string, options: PromptOptions = {}): AsyncGenerator<ClientEvent, void> {
+    const { idempotency_key: key = crypto.randomUUID(), signal = new AbortController().signal, ...rest } = options;
     const { seq } = await this.state(id);
-    const { turn } = await this.prompt(id, text, options);
-    for await (const event of this.follow(id, { after: seq, ...(options.signal === undefined ? {} : { signal: options.signal }) })) {
+    const { taken: { turn, queued = false }, repeated } = await this.#prompt(id, text, { idempotency_key: key, signal, ...rest });
+    // Where a prompt that waits ends up is known when the log has it, under its key.
+    let mine = queued ? null : turn;
+    let begun = false;
+    let waiting = queued;
+    const after = repeated && !queued ? 0 : seq;
+    let seen = after;
+    let gone = Infinity;
+    for await (const event of this.follow(id, { after, signal })) {
       if (event.type === "connected") await this.#resumeIfLeft(id);
-      yield event;
-      if (event.type === "turn_ended" && event.turn === turn) return;
+      if ("seq" in event) seen = event.seq;
+      if (event.type === "prompted" && (mine === null ? event.key === key : event.turn === mine)) {
+        [mine, begun, waiting] = [event.turn, true, false];
+      }
+      if (begun || event.type === "connected" || event.type === "reset") yield event;
+      if (begun && event.type === "turn_ended" && event.turn === mine) return;
+      if (waiting && (event.type === "connected" || event.type === "turn_ended")) {
+        const left = await this.#leftQueueAt(id, key);
+        if (left !== null) [gone, waiting] = [left, false];
+      }
+      if (!begun && seen >= gone) throw new ApiProblem(409, "dropped", "The prompt was queued, and dropped before its turn began");
     }
   }
 
@@ -190,6 +223,17 @@ export class Client {
       return (await this.#ask("getEvents", { id, query: { after: cursor }, headers, signal: given })).body;
     };
     return followEvents(connect, after, signal);
+  }
+
+  /** The event up to which the log has the prompt or never will; null: it waits, or nobody can tell at the moment. */
+  async #leftQueueAt(id: string, key: string): Promise<number | null> {
+    try {
+      const { queued, seq } = await this.state(id);
+      return queued.some((each) => each.key === key) ? null : seq;
+    } catch (error) {
+      if (error instanceof ApiProblem && error.status < 500) throw error;
+      return null;
+    }
   }
 
   async #resumeIfLeft(id: string): Promise<void> {

@@ -10,5 +10,7 @@ export interface AppEnv {
     request_id: string;
     /** The JSON text of a POST, read and checked. */
     body_text: string;
+    /** False: this answer is not to be given to the same request sent again. */
+    keep_answer?: boolean;
   };
 }

@@ -1,4 +1,5 @@
 /** What happened and happens in a session: one feed, as an event stream, as JSON lines, or as a page of JSON. */
+import { setImmediate as othersFirst } from "node:timers/promises";
 import type { Context, Hono } from "hono";
 import { accepts } from "hono/accepts";
 import type { Desk } from "../agent/desk.ts";
@@ -17,6 +18,8 @@ export interface StreamOptions extends StreamTimes {
 }
 
 const PAGE_EVENTS = 100;
+/** A page ends behind the event that reaches this, in characters, however many were asked for. */
+const PAGE_CHARACTERS = 4 * 1024 * 1024;
 const STREAM_TYPES = ["text/event-stream", "application/x-ndjson"];
 
 export function addEventRoutes(app: Hono<AppEnv>, desk: Desk, options: StreamOptions): void {
@@ -28,10 +31,11 @@ export function addEventRoutes(app: Hono<AppEnv>, desk: Desk, options: StreamOpt
       description:
         "As `text/event-stream` or `application/x-ndjson`: recorded events, then what happens, until you leave or, with `?follow=false`, " +
         "the recorded ones only. Durable events have an id, live ones do not. A cursor that cannot be served is answered by a `reset`, then the log " +
-        "from its beginning. As `application/json`: one page. With `?profile=stella` in the message shapes of the Stella SDK: an event may be " +
+        "from its beginning. As `application/json`: one page, of `limit` events (100) or about 4 MiB. With `?profile=stella` in the message shapes of the Stella SDK: an event may be " +
         "several messages, the last of which has its id, or none.",
       answers: { 200: api.EventPage },
       streams: STREAM_TYPES,
+      takes: ["Last-Event-ID"],
     }),
     checkPath(api.SessionPath),
     checkQuery(api.EventsQuery),
@@ -41,7 +45,7 @@ export function addEventRoutes(app: Hono<AppEnv>, desk: Desk, options: StreamOpt
       const type = accepts(c, { header: "Accept", supports: ["application/json", ...STREAM_TYPES], default: "application/json" });
       const cursor = cursorOf(c.req.header("last-event-id"), after);
       const head = await desk.head(id);
-      if (type === "application/json") return await answerPage(c, desk, { id, cursor, head, profile }, Math.max(1, limit));
+      if (type === "application/json") return await answerPage(c, desk, { id, cursor, head, profile }, limit);
       const format = type === "application/x-ndjson" ? JSON_LINES : EVENT_STREAM;
       return stream(c, desk, { id, cursor, format, until: follow === "false" ? head : null, profile }, options);
     },
@@ -68,9 +72,15 @@ interface Shaped {
 async function answerPage(c: Context<AppEnv>, desk: Desk, { id, cursor: after, head, profile }: Page, limit: number): Promise<Response> {
   if (after > head) throw new Problem("cursor_ahead", `Cannot give events behind ${after} as the log of session "${id}" ends at ${head}`);
   const lines: Line[] = [];
-  for (let last = after; lines.length < limit;) {
+  let size = 0;
+  for (let last = after; lines.length < limit && size < PAGE_CHARACTERS;) {
     const page = await desk.page(id, last);
-    lines.push(...page.slice(0, limit - lines.length));
+    for (const line of page) {
+      if (lines.length >= limit || size >= PAGE_CHARACTERS) break;
+      lines.push(line);
+      size += line.text.length;
+    }
+    await othersFirst();
     const end = page[page.length - 1]?.seq;
     if (end === undefined || end === null) break;
     last = end;

@@ -43,5 +43,8 @@ function isNamed(host: string, names: HostNames): boolean {
   const split = /^(\[[0-9a-f:.]+\]|[^:[\]/@?#\s,]+)(?::(\d{1,5}))?$/.exec(host);
   const name = split?.[1];
   if (name === undefined) return false;
-  return names.includes(host) || names.includes(name) || (names.includes("*") && isIP(name.replace(/^\[|\]$/g, "")) !== 0);
+  // A name alone is one with the port of plain HTTP.
+  const full = split?.[2] === undefined ? `${name}:80` : host;
+  return names.includes(host) || names.includes(name) || names.includes(full) ||
+    (names.includes("*") && isIP(name.replace(/^\[|\]$/g, "")) !== 0);
 }

@@ -1,18 +1,31 @@
 /**
  * `Idempotency-Key` on POST: the second request with the same key and body gets the first one's answer, also while
- * that is still being made. Kept in memory, as many and as long as below; only what succeeded is kept.
+ * that is still being made. Kept in memory, as many, as large and as long as below; only what succeeded is kept, and
+ * only that takes a place.
  */
 import type { MiddlewareHandler } from "hono";
 import { sha256 } from "../session/digest.ts";
 import type { AppEnv } from "./env.ts";
+import { relativePath } from "./place.ts";
 import { Problem } from "./problem.ts";
 
-const KEYS = 1000;
-const KEPT_MS = 24 * 3600_000;
+export interface KeyLimits {
+  readonly keys: number;
+  /** Of all kept answers, in characters. */
+  readonly size: number;
+  readonly ms: number;
+}
+
+export const KEYS: KeyLimits = { keys: 1000, size: 32 * 1024 * 1024, ms: 24 * 3600_000 };
 
 interface Kept {
   readonly request: string;
   readonly since: number;
+  readonly answer: Answer;
+}
+
+interface Making {
+  readonly request: string;
   /** Null: it did not succeed, and may be tried again. */
   readonly answer: Promise<Answer | null>;
 }
@@ -24,33 +37,76 @@ interface Answer {
 }
 
 /** `except`: paths whose answers are for one request only. */
-export function replayByKey(except: ReadonlySet<string>): MiddlewareHandler<AppEnv> {
-  const kept = new Map<string, Kept>();
+export function replayByKey(except: (path: string) => boolean, limits: KeyLimits = KEYS): MiddlewareHandler<AppEnv> {
+  const kept = new Answers(limits);
+  const making = new Map<string, Making>();
   return async (c, next) => {
-    const key = c.req.method === "POST" && !except.has(c.req.path) ? c.req.header("idempotency-key") : undefined;
+    const key = c.req.method === "POST" && !except(relativePath(c)) ? c.req.header("idempotency-key") : undefined;
     if (key === undefined) return await next();
     if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
       throw new Problem("bad_request", "Cannot use this Idempotency-Key as it must be 1 to 255 printable characters without spaces");
     }
     const request = sha256(JSON.stringify([c.req.path, new URL(c.req.url).search, c.get("body_text")]));
-    for (let known = kept.get(key); known !== undefined && Date.now() - known.since < KEPT_MS; known = kept.get(key)) {
-      if (known.request !== request) throw new Problem("key_reused", "Cannot use this Idempotency-Key again for another request");
-      const answer = await known.answer;
+    for (let first = making.get(key); first !== undefined; first = making.get(key)) {
+      checkSame(first, request);
+      const answer = await first.answer;
       if (answer !== null) return toResponse(answer);
-      if (kept.get(key) === known) kept.delete(key);
     }
-    const answer = Promise.withResolvers<Answer | null>();
-    kept.set(key, { request, since: Date.now(), answer: answer.promise });
-    for (const oldest of kept.keys()) {
-      if (kept.size <= KEYS) break;
-      kept.delete(oldest);
+    const known = kept.get(key);
+    if (known !== null) {
+      checkSame(known, request);
+      return toResponse(known.answer);
     }
+    const made = Promise.withResolvers<Answer | null>();
+    making.set(key, { request, answer: made.promise });
+    let answer: Answer | null = null;
     try {
       await next();
+      if (c.res.ok) answer = { status: c.res.status, headers: [...c.res.headers], body: await c.res.clone().text() };
+      if (answer !== null && c.get("keep_answer") !== false) kept.keep(key, { request, since: Date.now(), answer });
     } finally {
-      answer.resolve(c.res.ok ? { status: c.res.status, headers: [...c.res.headers], body: await c.res.clone().text() } : null);
+      making.delete(key);
+      made.resolve(answer);
     }
   };
+}
+
+/** @throws {Problem} */
+function checkSame({ request: first }: { readonly request: string }, request: string): void {
+  if (first !== request) throw new Problem("key_reused", "Cannot use this Idempotency-Key again for another request");
+}
+
+class Answers {
+  readonly #limits: KeyLimits;
+  /** The oldest first. */
+  readonly #kept = new Map<string, Kept>();
+  #size = 0;
+
+  constructor(limits: KeyLimits) {
+    this.#limits = limits;
+  }
+
+  get(key: string): Kept | null {
+    const known = this.#kept.get(key);
+    if (known === undefined) return null;
+    if (Date.now() - known.since < this.#limits.ms) return known;
+    this.#drop(key, known);
+    return null;
+  }
+
+  keep(key: string, kept: Kept): void {
+    this.#kept.set(key, kept);
+    this.#size += kept.answer.body.length;
+    for (const [oldest, each] of this.#kept) {
+      if (this.#kept.size <= this.#limits.keys && this.#size <= this.#limits.size) return;
+      this.#drop(oldest, each);
+    }
+  }
+
+  #drop(key: string, { answer }: Kept): void {
+    this.#kept.delete(key);
+    this.#size -= answer.body.length;
+  }
 }
 
 function toResponse({ status, headers, body }: Answer): Response {

@@ -1,10 +1,13 @@
 /**
  * The listening socket, on `node:http`: of what both hosts have it alone shows the request's own target and every Host
- * header, times out slow heads (408), says how much of an answer is not yet taken, and can end one connection.
+ * header, times out slow heads, says how much of an answer is not yet taken, and can end one connection.
  */
 import { Buffer } from "node:buffer";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { type PeerWatch, watchPeers } from "./peers.ts";
+import { bareProblem } from "./problem.ts";
 
 /** What the text of the request said, before anything made sense of it. */
 export interface IncomingHead {
@@ -22,27 +25,62 @@ export interface Listener {
   close(grace_ms: number): Promise<void>;
 }
 
-const HEAD_MS = 15_000;
-const REQUEST_MS = 60_000;
-const IDLE_MS = 30_000;
-const HEAD_BYTES = 16 * 1024;
-const CONNECTIONS = 2048;
+export interface ListenLimits {
+  readonly head_ms: number;
+  readonly request_ms: number;
+  /** Of a connection between two requests. */
+  readonly idle_ms: number;
+  /** How often the times above are looked at. */
+  readonly check_ms: number;
+  readonly head_bytes: number;
+  readonly connections: number;
+  /** What is still taken of a body that nobody wants, so that its client gets to read why. */
+  readonly linger_bytes: number;
+  readonly linger_ms: number;
+  /** How often streams are looked at for peers that are gone. */
+  readonly peers_ms: number;
+}
+
+export const LIMITS: ListenLimits = {
+  head_ms: 15_000,
+  request_ms: 60_000,
+  idle_ms: 30_000,
+  check_ms: 5000,
+  head_bytes: 16 * 1024,
+  connections: 2048,
+  linger_bytes: 16 * 1024 * 1024,
+  linger_ms: 2000,
+  peers_ms: 5000,
+};
+
+export interface Place {
+  readonly host: string;
+  readonly port: number;
+  readonly limits?: Partial<ListenLimits>;
+}
 
 /** @throws {Error} with `code` EADDRINUSE, EACCES or the like. */
-export async function listen(answer: Answer, where: { readonly host: string; readonly port: number }): Promise<Listener> {
+export async function listen(answer: Answer, where: Place): Promise<Listener> {
+  const limits = { ...LIMITS, ...where.limits };
   const options = {
-    headersTimeout: HEAD_MS,
-    requestTimeout: REQUEST_MS,
-    keepAliveTimeout: IDLE_MS,
-    connectionsCheckingInterval: 5000,
-    maxHeaderSize: HEAD_BYTES,
+    headersTimeout: limits.head_ms,
+    requestTimeout: limits.request_ms,
+    keepAliveTimeout: limits.idle_ms,
+    connectionsCheckingInterval: limits.check_ms,
+    maxHeaderSize: limits.head_bytes,
+    // The app says itself what is wrong with a request without one.
+    requireHostHeader: false,
   };
   const answers = new Set<Promise<void>>();
-  const server = createServer(options, (incoming, outgoing) => {
-    const answered = respond(answer, incoming, outgoing).finally(() => answers.delete(answered));
+  const peers = watchPeers(limits.peers_ms);
+  const take = (ask: Answer) => (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const answered = respond(ask, { incoming, outgoing, limits, peers }).finally(() => answers.delete(answered));
     answers.add(answered);
-  });
-  server.maxConnections = CONNECTIONS;
+  };
+  const server = createServer(options, take(answer));
+  server.on("checkExpectation", take(() => bareProblem("expectation_failed", "Cannot meet what Expect asks for: leave it out")));
+  server.on("clientError", refuseUnread);
+  boundConnections(server, limits.connections);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(where.port, where.host, () => {
@@ -51,23 +89,77 @@ export async function listen(answer: Answer, where: { readonly host: string; rea
     });
   });
   const { port, address } = server.address() as AddressInfo;
-  return { port, address, close: (grace_ms) => closeServer(server, answers, grace_ms) };
+  peers.start(port);
+  return {
+    port,
+    address,
+    close: async (grace_ms) => {
+      await closeServer(server, answers, grace_ms);
+      peers.stop();
+    },
+  };
+}
+
+/** Not left to `maxConnections`: Bun 1.4.5 takes any number. It tells of a connection when something has come on it. */
+function boundConnections(server: Server, most: number): void {
+  const open = new Set<Duplex>();
+  server.on("connection", (socket) => {
+    if (open.size >= most) return void socket.destroy();
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
+  });
+}
+
+/** What is no request gets an answer too, if nothing else is on its way on this connection. */
+function refuseUnread(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === "ECONNRESET" || !socket.writable || answering.has(socket)) return void socket.destroy();
+  const problem = error.code === "HPE_HEADER_OVERFLOW"
+    ? bareProblem("headers_too_large", "Cannot read this request as its head is too large")
+    : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
+    ? bareProblem("request_too_slow", "Cannot wait longer for this request")
+    : bareProblem("bad_request", "Cannot read this as a request of HTTP/1.1");
+  socket.on("error", () => undefined);
+  problem.text().then((body) => {
+    const headers = [...problem.headers, ["content-length", String(Buffer.byteLength(body))], ["connection", "close"]];
+    const head = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+    socket.end(`HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ""}\r\n${head}\r\n${body}`, () => socket.destroy());
+  }, () => socket.destroy());
+}
+
+/** Connections on which an answer is being sent. */
+const answering = new WeakSet<Duplex>();
+
+interface Exchange {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  readonly limits: ListenLimits;
+  readonly peers: PeerWatch;
 }
 
 /** Resolves when the answer is out. Never rejects: a connection that breaks is its client's matter, a fault of the app is answered by the app. */
-async function respond(answer: Answer, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+async function respond(answer: Answer, exchange: Exchange): Promise<void> {
+  const { incoming, outgoing } = exchange;
   // A connection that breaks shows as `close` too.
   outgoing.on("error", () => undefined);
   const out = new Promise<void>((resolve) => void outgoing.once("finish", resolve).once("close", resolve));
+  answering.add(incoming.socket);
   try {
-    await write(await answer(toRequest(incoming), { request: () => toHead(incoming) }), outgoing);
-    // What nobody read is read and dropped: a client that still writes gets to read its answer, and the connection is free.
-    if (!incoming.complete) incoming.resume();
+    const chunks = chunksOf(incoming);
+    await write(await answer(toRequest(incoming, chunks), { request: () => toHead(incoming) }), exchange, chunks);
   } catch {
     // Only a broken stream gets here: what was sent cannot be taken back, so the client must see that it is not all.
     outgoing.destroy();
   }
   await out;
+  answering.delete(incoming.socket);
+}
+
+type Chunks = () => Promise<IteratorResult<Buffer, unknown>>;
+
+/** One way to what comes in: whoever reads on goes on where the last one left off. */
+function chunksOf(incoming: IncomingMessage): Chunks {
+  let chunks: AsyncIterator<Buffer> | null = null;
+  return () => (chunks ??= incoming.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>).next();
 }
 
 function toHead({ url = "", rawHeaders }: IncomingMessage): IncomingHead {
@@ -78,7 +170,7 @@ function toHead({ url = "", rawHeaders }: IncomingMessage): IncomingHead {
 /** A `Request` cannot have these on every host. Nothing answers them, nor OPTIONS, which they become: the app says so. */
 const FORBIDDEN: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
 
-function toRequest(incoming: IncomingMessage): Request {
+function toRequest(incoming: IncomingMessage, chunks: Chunks): Request {
   const { method = "GET", url = "/", rawHeaders } = incoming;
   const headers = new Headers();
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) headers.append(rawHeaders[index] ?? "", rawHeaders[index + 1] ?? "");
@@ -90,32 +182,56 @@ function toRequest(incoming: IncomingMessage): Request {
     {
       method: FORBIDDEN.has(method) ? "OPTIONS" : method,
       headers,
-      ...(bodyless ? {} : { body: toStream(incoming), duplex: "half" }),
+      ...(bodyless ? {} : { body: toStream(chunks), duplex: "half" }),
     } as RequestInit,
   );
 }
 
-function toStream(incoming: IncomingMessage): ReadableStream<Uint8Array> {
-  let chunks: AsyncIterator<Buffer> | null = null;
+function toStream(chunks: Chunks): ReadableStream<Uint8Array> {
   return new ReadableStream({
     pull: async (controller) => {
-      chunks ??= incoming.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
-      const { done, value } = await chunks.next();
+      const { done, value } = await chunks();
       if (done === true) controller.close();
       else controller.enqueue(value);
     },
   }, { highWaterMark: 0 });
 }
 
-async function write(response: Response, outgoing: ServerResponse): Promise<void> {
+async function write(response: Response, { incoming, outgoing, limits, peers }: Exchange, chunks: Chunks): Promise<void> {
   const headers = [...response.headers].flat();
-  if (response.body === null) return void outgoing.writeHead(response.status, headers).end();
-  if (isStream(response)) {
+  if (response.body !== null && isStream(response)) {
     outgoing.writeHead(response.status, [...headers, "connection", "close"]).flushHeaders();
-    return await pipe(response.body.getReader(), outgoing);
+    const forget = peers.watch(incoming.socket);
+    return await pipe(response.body.getReader(), outgoing).finally(forget);
   }
-  const bytes = Buffer.from(await response.arrayBuffer());
-  outgoing.writeHead(response.status, [...headers, "content-length", String(bytes.length)]).end(bytes);
+  const bytes = response.body === null ? null : Buffer.from(await response.arrayBuffer());
+  if (bytes !== null) headers.push("content-length", String(bytes.length));
+  if (!hasUnread(incoming)) return void outgoing.writeHead(response.status, headers).end(bytes ?? undefined);
+  outgoing.writeHead(response.status, [...headers, "connection", "close"]).flushHeaders();
+  if (bytes !== null) outgoing.write(bytes);
+  await linger(chunks, limits);
+  outgoing.end(() => incoming.socket.destroy());
+}
+
+function hasUnread({ complete, headers }: IncomingMessage): boolean {
+  return !complete && (Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined);
+}
+
+/** Takes and drops what still comes in, within bounds: who is cut off while it writes may not get to read its answer. */
+async function linger(chunks: Chunks, { linger_bytes, linger_ms }: ListenLimits): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<null>();
+  const timer = setTimeout(() => resolve(null), linger_ms);
+  try {
+    for (let left = linger_bytes; left > 0;) {
+      const chunk = await Promise.race([chunks(), late]);
+      if (chunk === null || chunk.done === true) return;
+      left -= chunk.value.length;
+    }
+  } catch {
+    // The connection broke: it is closed next.
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function isStream({ headers }: Response): boolean {

@@ -16,6 +16,9 @@ export type ProblemCode =
   | "body_too_slow"
   | "unsupported_media_type"
   | "cursor_ahead"
+  | "request_too_slow"
+  | "expectation_failed"
+  | "headers_too_large"
   | "internal";
 
 /** One fault of a request's body or query. */
@@ -36,15 +39,18 @@ const STATUS: Readonly<Record<ProblemCode, number>> = {
   unknown_call: 404,
   method_not_allowed: 405,
   body_too_slow: 408,
+  request_too_slow: 408,
   busy: 409,
   interrupted: 409,
   no_turn: 409,
   held: 409,
   settled: 409,
   altered: 409,
+  dropped: 409,
   cursor_ahead: 409,
   body_too_large: 413,
   unsupported_media_type: 415,
+  expectation_failed: 417,
   invalid: 422,
   unacceptable: 422,
   key_reused: 422,
@@ -52,6 +58,7 @@ const STATUS: Readonly<Record<ProblemCode, number>> = {
   too_many_sessions: 429,
   too_many_prompts: 429,
   too_many_readers: 429,
+  headers_too_large: 431,
   internal: 500,
   draining: 503,
   unavailable: 503,
@@ -83,14 +90,27 @@ export function toProblem(error: unknown): Problem {
 }
 
 export function problemResponse(problem: Problem, c: Context): Response {
-  const { code, status, message, more } = problem;
+  return toResponse(problem, { instance: c.req.path, request_id: c.get("request_id") as string | undefined });
+}
+
+/** For what never becomes a request of the app. */
+export function bareProblem(code: ProblemCode, detail: string): Response {
+  const request_id = crypto.randomUUID();
+  const response = toResponse(new Problem(code, detail), { request_id });
+  response.headers.set("x-request-id", request_id);
+  return response;
+}
+
+function toResponse(
+  { code, status, message, more }: Problem,
+  of: { readonly instance?: string; readonly request_id?: string | undefined },
+) {
   const body = {
     type: `urn:orrery:problem:${code}`,
     title: code.replaceAll("_", " "),
     status,
     detail: message,
-    instance: c.req.path,
-    request_id: c.get("request_id") as string | undefined,
+    ...of,
     ...(more.errors === undefined ? {} : { errors: more.errors }),
   };
   const headers = new Headers({ "content-type": "application/problem+json", "cache-control": "no-store", ...more.headers });

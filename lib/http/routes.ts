@@ -15,11 +15,31 @@ export interface RouteDescription {
   /** Media types other than JSON of the 200 answer. */
   readonly streams?: readonly string[];
   readonly open?: boolean;
+  /** Request headers that mean something here. */
+  readonly takes?: readonly TakenHeader[];
+  /** Headers of the answers, by status. */
+  readonly gives?: Readonly<Record<number, readonly GivenHeader[]>>;
 }
 
-export function describe({ id, summary, description, answers, streams = [], open = false }: RouteDescription): MiddlewareHandler {
+const TAKEN = {
+  "Idempotency-Key": "Makes one request of this one and those that are sent again with the same key, 1 to 255 printable characters",
+  "If-None-Match": "The `ETag` of the state that is known: 304 while it has not changed",
+  "Last-Event-ID": "The number of the last event that was seen; goes before `after`",
+} as const;
+const GIVEN = {
+  ETag: "Of the state that is answered, or was made",
+  Location: "The path of the new session",
+  "Idempotency-Replayed": "`true`: this request was answered before",
+} as const;
+type TakenHeader = keyof typeof TAKEN;
+type GivenHeader = keyof typeof GIVEN;
+
+export function describe(
+  { id, summary, description, answers, streams = [], open = false, takes = [], gives = {} }: RouteDescription,
+): MiddlewareHandler {
   const responses = Object.entries(answers).map(([status, schema]) => [status, {
     description: STATUS_TEXT[status] ?? "Done",
+    headers: headersOf(["X-Request-Id", ...gives[Number(status)] ?? []]),
     ...(schema === null ? {} : {
       content: {
         "application/json": { schema: resolver(schema) },
@@ -27,14 +47,28 @@ export function describe({ id, summary, description, answers, streams = [], open
       },
     }),
   }]);
-  const problem = { description: "A problem (RFC 9457)", content: { "application/problem+json": { schema: resolver(ProblemBody) } } };
+  const problem = {
+    description: "A problem (RFC 9457)",
+    headers: headersOf(["X-Request-Id", "Retry-After"]),
+    content: { "application/problem+json": { schema: resolver(ProblemBody) } },
+  };
   return describeRoute({
     operationId: id,
     summary,
     ...(description === undefined ? {} : { description }),
     ...(open ? { security: [] } : {}),
+    ...(takes.length === 0 ? {} : { parameters: takes.map(toParameter) }),
     responses: { ...Object.fromEntries(responses), default: problem },
   });
+}
+
+function toParameter(name: TakenHeader) {
+  return { in: "header" as const, name, required: false, description: TAKEN[name], schema: { type: "string" as const } };
+}
+
+function headersOf(names: readonly (GivenHeader | "X-Request-Id" | "Retry-After")[]) {
+  const words = { ...GIVEN, "X-Request-Id": "Names this request in the log of the server", "Retry-After": "With 429 and 503: seconds" };
+  return Object.fromEntries(names.map((name) => [name, { description: words[name], schema: { type: "string" as const } }]));
 }
 
 const STATUS_TEXT: Readonly<Record<string, string>> = { 200: "Done", 201: "Created", 202: "Taken", 204: "Gone", 304: "Not changed" };

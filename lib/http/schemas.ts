@@ -7,7 +7,8 @@ import { SessionStatus } from "../session/status.ts";
 const text = (bytes: number) => v.pipe(v.string(), v.maxLength(bytes));
 const natural = v.pipe(v.number(), v.integer(), v.minValue(0));
 const flag = v.optional(v.picklist(["true", "false"], "must be true or false"));
-const digits = (max: number) => v.pipe(v.string(), v.regex(/^\d{1,15}$/, "must be a whole number"), v.transform(Number), v.maxValue(max));
+const digits = (max: number, min = 0) =>
+  v.pipe(v.string(), v.regex(/^\d{1,15}$/, "must be a whole number"), v.transform(Number), v.minValue(min), v.maxValue(max));
 
 export const SessionPath = v.object({ id: SessionId });
 export const CallPath = v.object({ id: SessionId, call: CallId });
@@ -39,10 +40,11 @@ export const ForkAt = v.strictObject({ at: v.optional(v.pipe(v.number(), v.integ
 export const Nothing = v.strictObject({});
 export const LoginCode = v.strictObject({ code: text(512) });
 
-export const ListQuery = v.object({ limit: v.optional(digits(500)), cursor: v.optional(text(200)) });
+export const ListQuery = v.object({ limit: v.optional(digits(500, 1)), cursor: v.optional(text(200)) });
 export const EventsQuery = v.object({
   after: v.optional(digits(Number.MAX_SAFE_INTEGER)),
-  limit: v.optional(digits(1000)),
+  /** Of a page. */
+  limit: v.optional(digits(1000, 1)),
   follow: flag,
   profile: v.optional(v.picklist(["stella"], "must be stella, or absent")),
 });
@@ -85,6 +87,8 @@ export const SessionState = v.object({
   approvals: v.array(v.object({ call: CallId, name: v.string(), input: v.record(v.string(), v.unknown()), reason: v.string() })),
   tasks: v.array(TaskRecord),
   state_keys: v.array(v.string()),
+  /** Prompts that wait for the turns before them, in the memory of the server; `turn` is where each stands now. */
+  queued: v.array(v.object({ turn: natural, text: v.string(), key: v.optional(v.string()) })),
   usage: Usage,
   speculation,
   turn: v.optional(natural),
@@ -194,7 +198,8 @@ export const ProblemBody = v.object({
   title: v.string(),
   status: natural,
   detail: v.string(),
-  instance: v.string(),
+  /** Absent where there is no request to speak of. */
+  instance: v.optional(v.string()),
   request_id: v.optional(v.string()),
   errors: v.optional(v.array(v.object({ pointer: v.string(), detail: v.string() }))),
 });

@@ -4,6 +4,7 @@
  * V1  It listens only when all that it needs has been found good: the folders, the token file, the settings, the journal.
  * V2  A turn that only waits for answers is left open at the end, as a crash would leave it; no other is.
  */
+import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { join, resolve } from "node:path";
 import process from "node:process";
@@ -52,7 +53,7 @@ export interface Closing {
 }
 
 /** With the stop that follows it, within the half minute that most who stop servers allow. */
-const DRAIN_MS = 20_000;
+export const DRAIN_MS = 20_000;
 const ANSWERS_MS = 2000;
 const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "localhost"]);
 
@@ -68,6 +69,7 @@ export async function startServer(agent: Agent, options: ServerOptions = {}): Pr
       `Cannot listen on "${host}" with a token that nobody chose: add --token-file with the file that others get their token from`,
     );
   }
+  const further = allowed_hosts.flatMap((name) => furtherNames(name));
   const path = resolve(token_file ?? join(resolvePaths(env).data, "server.token"));
   const credentials = new Credentials(readOrCreateToken(path));
   const desk = await openDesk(agent, limits);
@@ -82,7 +84,7 @@ export async function startServer(agent: Agent, options: ServerOptions = {}): Pr
     ...(streams === undefined ? {} : { streams }),
   });
   const listener = await openListener((request, connection) => app.fetch(request, { connection }), host, port);
-  names = [...ownNames(host, listener.port), ...allowed_hosts.flatMap((name) => furtherNames(name.toLowerCase()))];
+  names = [...ownNames(host, listener.port), ...further];
   const url = `http://${urlHost(host)}:${listener.port}`;
   logger("server").info("Listening", { url });
   return {
@@ -104,11 +106,14 @@ export async function startServer(agent: Agent, options: ServerOptions = {}): Pr
 /** V1. */
 async function openDesk(agent: Agent, { roots = [agent.workspace], ...limits }: DeskOptions): Promise<Desk> {
   const folders = roots.map((root) => findWorkspace(root, process.cwd(), null));
-  await Promise.all([agent.workshop(folders[0]), agent.probe()]);
+  await Promise.all([agent.checkModel(folders[0]), agent.probe()]);
   return new Desk(agent, { ...limits, roots: folders });
 }
 
 async function openListener(answer: Parameters<typeof listen>[0], host: string, port: number): Promise<Listener> {
+  await lookup(host).catch((error: unknown) => {
+    throw new ConfigError(`Cannot listen on "${host}" as no address is known for this name`, { cause: error });
+  });
   try {
     return await listen(answer, { host, port });
   } catch (error) {
@@ -124,7 +129,11 @@ function ownNames(host: string, port: number): readonly string[] {
 }
 
 /** Behind a proxy that speaks HTTPS the name comes in Host and, with its scheme, in Origin. */
-function furtherNames(name: string): readonly string[] {
+function furtherNames(given: string): readonly string[] {
+  const name = given.toLowerCase();
+  if (!/^(https:\/\/)?(\[[0-9a-f:.]+\]|[a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?)(:[1-9]\d{0,4})?$/.test(name)) {
+    throw new UsageError(`Cannot allow the host "${given}": give it as NAME, NAME:PORT or https://NAME, without a path`);
+  }
   return name.startsWith("https://") ? [name, name.slice("https://".length)] : [name];
 }
 

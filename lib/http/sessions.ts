@@ -6,6 +6,7 @@ import { SessionId } from "../session/event.ts";
 import * as v from "valibot";
 import { findCall } from "./call.ts";
 import type { AppEnv } from "./env.ts";
+import { placeOf } from "./place.ts";
 import { Problem } from "./problem.ts";
 import { answer, checkBody, checkPath, checkQuery, describe } from "./routes.ts";
 import * as api from "./schemas.ts";
@@ -16,12 +17,18 @@ const LIST_ROWS = 50;
 export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk): void {
   app.post(
     "/v1/sessions",
-    describe({ id: "createSession", summary: "Open a new session", answers: { 201: api.SessionOpened } }),
+    describe({
+      id: "createSession",
+      summary: "Open a new session",
+      answers: { 201: api.SessionOpened },
+      takes: ["Idempotency-Key"],
+      gives: { 201: ["Location", "ETag", "Idempotency-Replayed"] },
+    }),
     checkBody(api.NewSession),
     async (c) => {
       const view = await desk.create(withoutUndefined<NewSessionOptions>(c.req.valid("json")));
       const opened = openedBody(view);
-      c.header("location", `/v1/sessions/${opened.session}`);
+      c.header("location", `${placeOf(c)}/v1/sessions/${opened.session}`);
       c.header("etag", etagOf(view));
       return answer(c, api.SessionOpened, opened, 201);
     },
@@ -37,8 +44,7 @@ export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk): void {
     }),
     checkQuery(api.ListQuery),
     async (c) => {
-      const { limit = LIST_ROWS, cursor } = c.req.valid("query");
-      const wanted = Math.max(1, limit);
+      const { limit: wanted = LIST_ROWS, cursor } = c.req.valid("query");
       const rows = await desk.list({ limit: wanted + 1, ...(cursor === undefined ? {} : { before: readCursor(cursor) }) });
       const sessions = rows.slice(0, wanted);
       const last = sessions[sessions.length - 1];
@@ -53,6 +59,8 @@ export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk): void {
       summary: "The state of a session as of event `seq`",
       description: "With If-None-Match the answer is 304 while nothing has changed.",
       answers: { 200: api.SessionState, 304: null },
+      takes: ["If-None-Match"],
+      gives: { 200: ["ETag"], 304: ["ETag"] },
     }),
     checkPath(api.SessionPath),
     async (c) => {
@@ -80,12 +88,14 @@ export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk): void {
       summary: "A new session that begins with the events 1 to `at` of this one",
       description: "Without `at`: with all of them. Calls that were open there are ended here as not started.",
       answers: { 201: api.Forked },
+      takes: ["Idempotency-Key"],
+      gives: { 201: ["Location", "Idempotency-Replayed"] },
     }),
     checkPath(api.SessionPath),
     checkBody(api.ForkAt),
     async (c) => {
       const fork = await desk.fork(c.req.valid("param").id, c.req.valid("json").at);
-      c.header("location", `/v1/sessions/${fork.session}`);
+      c.header("location", `${placeOf(c)}/v1/sessions/${fork.session}`);
       return answer(c, api.Forked, fork, 201);
     },
   );

@@ -1,6 +1,7 @@
 /** A session's state as clients see it. Made once for each state, however often it is asked for. */
 import type { SessionView } from "../agent/desk.ts";
 import { parseArguments } from "../session/arguments.ts";
+import { sha256 } from "../session/digest.ts";
 import { parseKeepingNumbers } from "../session/json.ts";
 import type { CallState, SessionState } from "../session/state.ts";
 import { entriesOf, transcript } from "../session/transcript.ts";
@@ -16,22 +17,29 @@ export interface StateDocument {
 const KEPT_BYTES = 4 * 1024 * 1024;
 const kept = new WeakMap<SessionState, Map<string, StateDocument>>();
 
-export function stateDocument({ state, status }: SessionView): StateDocument {
+export function stateDocument(view: SessionView): StateDocument {
+  const { state, status, queued } = view;
+  // What waits changes without an event.
+  if (queued.length > 0) return toDocument(view);
   const known = kept.get(state) ?? new Map<string, StateDocument>();
   const before = known.get(status);
   if (before !== undefined) return before;
-  const bytes = new TextEncoder().encode(JSON.stringify(toBody({ state, status })));
-  const document = { bytes, etag: etagOf({ state, status }) };
-  if (bytes.length <= KEPT_BYTES) kept.set(state, known.set(status, document));
+  const document = toDocument(view);
+  if (document.bytes.length <= KEPT_BYTES) kept.set(state, known.set(status, document));
   return document;
 }
 
-export function etagOf({ state, status }: SessionView): string {
-  return `"${state.seq}-${status}"`;
+export function etagOf({ state, status, queued }: SessionView): string {
+  const waiting = queued.length === 0 ? "" : `-${sha256(JSON.stringify(queued)).slice(0, 16)}`;
+  return `"${state.seq}-${status}${waiting}"`;
+}
+
+function toDocument(view: SessionView): StateDocument {
+  return { bytes: new TextEncoder().encode(JSON.stringify(toBody(view))), etag: etagOf(view) };
 }
 
 /** Head of a session, for the answer to its creation. */
-export function openedBody({ state, status }: SessionView) {
+export function openedBody({ state, status }: Pick<SessionView, "state" | "status">) {
   const { workspace = "", model = "", mode = "normal" } = state.header ?? {};
   return { session: state.session ?? "", seq: state.seq, status, workspace, model, mode } as const;
 }
@@ -48,7 +56,7 @@ export function callBody(call: CallState) {
   };
 }
 
-function toBody({ state, status }: SessionView) {
+function toBody({ state, status, queued }: SessionView) {
   const calls = entriesOf(state).flatMap((entry) => entry.kind === "reply" ? entry.calls : []);
   const { saved_ms, wasted } = state.speculation;
   return {
@@ -60,6 +68,7 @@ function toBody({ state, status }: SessionView) {
     ),
     tasks: Object.values(state.tasks),
     state_keys: Object.keys(state.scratch).sort(),
+    queued,
     usage: state.usage,
     speculation: { saved_ms, wasted },
     ...(state.turn.kind === "running" ? { turn: state.turn.turn } : {}),

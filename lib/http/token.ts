@@ -22,13 +22,15 @@ export function readOrCreateToken(path: string): string {
 function readToken(path: string): string | null {
   let descriptor: number;
   try {
-    descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
     throw error;
   }
   try {
-    const { mode, uid } = fstatSync(descriptor);
+    const status = fstatSync(descriptor);
+    if (!status.isFile()) throw new ConfigError(`Cannot use the token file "${path}" as it is not a regular file`);
+    const { mode, uid } = status;
     const owner = process.getuid?.();
     if ((mode & 0o077) !== 0 || (owner !== undefined && uid !== owner && uid !== 0)) {
       throw new ConfigError(`Cannot use the token file "${path}" as others may read it: it must be yours, with mode 600`);

@@ -7,6 +7,7 @@ import { answer, checkBody, checkPath, checkQuery, describe } from "./routes.ts"
 import * as api from "./schemas.ts";
 
 const SOURCE = "http";
+const KEPT = ["Idempotency-Replayed"] as const;
 
 export function addTurnRoutes(app: Hono<AppEnv>, desk: Desk): void {
   app.post(
@@ -17,6 +18,8 @@ export function addTurnRoutes(app: Hono<AppEnv>, desk: Desk): void {
       description: "202 as soon as the prompt is durable. With `?wait=true` 200 when the turn has ended. While a turn runs 409, or with " +
         '`if_busy: "queue"` it waits its turn, in memory only.',
       answers: { 200: api.TurnEnded, 202: api.PromptTaken },
+      takes: ["Idempotency-Key"],
+      gives: { 200: KEPT, 202: KEPT },
     }),
     checkPath(api.SessionPath),
     checkQuery(api.PromptQuery),
@@ -25,6 +28,8 @@ export function addTurnRoutes(app: Hono<AppEnv>, desk: Desk): void {
       const { text, if_busy = "refuse" } = c.req.valid("json");
       const key = c.req.header("idempotency-key");
       const taken = await desk.prompt(c.req.valid("param").id, text, { source: SOURCE, if_busy, ...(key === undefined ? {} : { key }) });
+      // What waits has no answer that stays true: the desk knows what became of it.
+      if (taken.queued) c.set("keep_answer", false);
       if (taken.repeated === true) c.header("idempotency-replayed", "true");
       else if (c.req.valid("query").wait === "true") return answerEnd(c, taken.turn, await taken.ended);
       return answer(c, api.PromptTaken, { turn: taken.turn, ...(taken.queued ? { queued: true } : {}) }, 202);
@@ -38,6 +43,8 @@ export function addTurnRoutes(app: Hono<AppEnv>, desk: Desk): void {
       summary: "Go on with a turn that was interrupted",
       description: "A call that was running then has no known outcome and is not run again.",
       answers: { 200: api.TurnEnded, 202: api.PromptTaken },
+      takes: ["Idempotency-Key"],
+      gives: { 200: KEPT, 202: KEPT },
     }),
     checkPath(api.SessionPath),
     checkQuery(api.PromptQuery),
@@ -57,6 +64,8 @@ export function addTurnRoutes(app: Hono<AppEnv>, desk: Desk): void {
       description:
         "Nothing new begins, open questions are withdrawn and queued prompts dropped at once; calls that run are ended after `grace_ms` (0).",
       answers: { 202: api.Cancelled },
+      takes: ["Idempotency-Key"],
+      gives: { 202: KEPT },
     }),
     checkPath(api.SessionPath),
     checkBody(api.Cancel),
@@ -70,6 +79,8 @@ export function addTurnRoutes(app: Hono<AppEnv>, desk: Desk): void {
       summary: "Allow or deny a call that waits",
       description: "409 if this call does not wait (any more), or waits with another input than `input_digest`.",
       answers: { 200: api.ApprovalTaken },
+      takes: ["Idempotency-Key"],
+      gives: { 200: KEPT },
     }),
     checkPath(api.CallPath),
     checkBody(api.ApprovalAnswer),
@@ -100,5 +111,17 @@ function answerEnd(c: Context<AppEnv>, turn: number, result: TurnResult | null):
     return answer(c, api.TurnEnded, { turn, reason: "dropped", detail: "cancelled before it began", ...nothing });
   }
   const { reason, detail, text, error, unanswered, steps, calls, usage, speculation } = result;
-  return answer(c, api.TurnEnded, { turn, reason, detail, text, error, unanswered, steps, calls: [...calls], usage, speculation });
+  // Of a prompt that waited: one before it may have been dropped.
+  return answer(c, api.TurnEnded, {
+    turn: result.turn,
+    reason,
+    detail,
+    text,
+    error,
+    unanswered,
+    steps,
+    calls: [...calls],
+    usage,
+    speculation,
+  });
 }

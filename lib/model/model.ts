@@ -9,6 +9,7 @@
  */
 import type { Message, ToolDeclaration } from "../session/message.ts";
 import type { Finish, ModelErrorKind, Usage } from "../session/outcome.ts";
+import type { Entry } from "../session/state.ts";
 
 export interface Model {
   /** `provider/model`, as sessions record it. */
@@ -20,10 +21,20 @@ export interface Model {
 }
 
 export interface ModelRequest {
-  /** Which turn of the session asks, and what began it: for code that stands in for a model. */
-  readonly turn?: { readonly number: number; readonly prompt: string };
+  /** For code that stands in for a model. */
+  readonly turn?: RequestingTurn;
   readonly messages: readonly Message[];
   readonly tools: readonly ToolDeclaration[];
+}
+
+/** Which turn of the session asks, and what there is in the log. */
+export interface RequestingTurn {
+  readonly number: number;
+  /** What began it. */
+  readonly prompt: string;
+  /** The request's messages before they were made to fit a window: one for one. */
+  readonly whole: readonly Message[];
+  readonly entries: readonly Entry[];
 }
 
 export type ModelEvent =

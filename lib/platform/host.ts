@@ -51,6 +51,7 @@ export interface DenoHost {
     name: string,
     symbols: Readonly<Record<string, { readonly parameters: readonly string[]; readonly result: string }>>,
   ): { readonly symbols: Readonly<Record<string, (...values: unknown[]) => number>> };
+  createHttpClient(options: Readonly<Record<string, never>>): DenoHttpClient;
   readonly permissions: { querySync(descriptor: { readonly name: string }): { readonly state: string } };
   readonly Command: new (program: string, options: {
     readonly args: readonly string[];
@@ -62,6 +63,11 @@ export interface DenoHost {
     readonly stdout: "piped" | "null";
     readonly stderr: "piped" | "null";
   }) => { spawn(): DenoChild };
+}
+
+/** Connections of their own, by the proxy settings of the moment it was made. */
+export interface DenoHttpClient {
+  close(): void;
 }
 
 export interface DenoChild {
@@ -88,9 +94,12 @@ export function describeHost(): string {
   return `${host} ${process.platform} ${process.arch}`;
 }
 
+/** What Deno may be allowed. It lets nobody look into `/proc` who is not allowed everything. */
+const PERMISSIONS = ["run", "read", "write", "env", "net", "ffi", "sys", "import"];
+
 /** What Deno was not allowed and we cannot do without; empty on Bun. */
 export function missingPermissions(): readonly string[] {
   const host = deno;
   if (host === null) return [];
-  return ["run", "read", "write", "env", "sys"].filter((name) => host.permissions.querySync({ name }).state !== "granted");
+  return PERMISSIONS.filter((name) => host.permissions.querySync({ name }).state !== "granted");
 }

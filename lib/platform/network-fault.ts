@@ -3,7 +3,7 @@
  * a connection that broke: Bun puts it in `code`, Deno in the words of the message or of the cause.
  */
 export interface NetworkFault {
-  /** False if no connection was made at all: refused, no such name, no route, a certificate that is not accepted. */
+  /** False if no connection was made at all: refused, no such name, no route, a certificate that is not accepted, a proxy that refuses. */
   readonly connected: boolean;
   readonly words: string;
 }
@@ -14,7 +14,7 @@ export function readNetworkFault(error: unknown): NetworkFault {
 }
 
 const NOT_CONNECTED =
-  /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UNABLE_TO_|SELF_SIGNED|ERR_TLS|CERT_|certificate|\(Connect\)|dns error|getaddrinfo|connection refused/i;
+  /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UNABLE_TO_|SELF_SIGNED|ERR_TLS|CERT_|ERR_PROXY|certificate|\(Connect\)|dns error|getaddrinfo|connection refused/i;
 
 /** Bun tells whoever called `fetch` how to learn more; that is not whoever reads this. */
 const ADVICE = / For more information, pass `verbose: true` in the second argument to fetch\(\)$/;

@@ -1,5 +1,6 @@
 /** The one place that knows `node:sqlite`, which is loaded at first use, and how its errors differ between Bun and Deno. */
 import process from "node:process";
+import { pathToFileURL } from "node:url";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 export type Database = DatabaseSync;
@@ -12,6 +13,17 @@ export type SqliteFault = "busy" | "full" | "read_only" | "corrupt" | "not_a_dat
 export function openDatabase(path: string, options: { readonly busy_timeout_ms: number }): Database {
   const sqlite = process.getBuiltinModule("node:sqlite");
   return new sqlite.DatabaseSync(path, { timeout: options.busy_timeout_ms });
+}
+
+/**
+ * Opens a database that this process cannot write. `shared`: its log says so, others may be writing; without one nothing
+ * is locked, and what others write from then on may not be seen.
+ */
+export function openDatabaseForReading(path: string, options: { readonly busy_timeout_ms: number; readonly shared: boolean }): Database {
+  const sqlite = process.getBuiltinModule("node:sqlite");
+  const url = pathToFileURL(path);
+  if (!options.shared) url.searchParams.set("immutable", "1");
+  return new sqlite.DatabaseSync(url, { timeout: options.busy_timeout_ms, readOnly: true });
 }
 
 /** The kind of an error that SQLite threw; null if the error is not from SQLite. */

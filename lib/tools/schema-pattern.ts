@@ -171,6 +171,51 @@ function translate(source: string): string {
   return new Translator(source).translate();
 }
 
+/** The long names of general categories; the engine knows the short ones. */
+const CATEGORIES: Readonly<Record<string, string>> = {
+  Letter: "L",
+  Cased_Letter: "LC",
+  Uppercase_Letter: "Lu",
+  Lowercase_Letter: "Ll",
+  Titlecase_Letter: "Lt",
+  Modifier_Letter: "Lm",
+  Other_Letter: "Lo",
+  Mark: "M",
+  Combining_Mark: "M",
+  Nonspacing_Mark: "Mn",
+  Spacing_Mark: "Mc",
+  Enclosing_Mark: "Me",
+  Number: "N",
+  Decimal_Number: "Nd",
+  digit: "Nd",
+  Letter_Number: "Nl",
+  Other_Number: "No",
+  Punctuation: "P",
+  punct: "P",
+  Connector_Punctuation: "Pc",
+  Dash_Punctuation: "Pd",
+  Open_Punctuation: "Ps",
+  Close_Punctuation: "Pe",
+  Initial_Punctuation: "Pi",
+  Final_Punctuation: "Pf",
+  Other_Punctuation: "Po",
+  Symbol: "S",
+  Math_Symbol: "Sm",
+  Currency_Symbol: "Sc",
+  Modifier_Symbol: "Sk",
+  Other_Symbol: "So",
+  Separator: "Z",
+  Space_Separator: "Zs",
+  Line_Separator: "Zl",
+  Paragraph_Separator: "Zp",
+  Other: "C",
+  Control: "Cc",
+  cntrl: "Cc",
+  Format: "Cf",
+  Surrogate: "Cs",
+  Private_Use: "Co",
+};
+
 /** What ECMAScript calls white space, as ranges of code points. */
 const SPACES: readonly (readonly [number, number])[] = [
   [0x9, 0xd],
@@ -258,11 +303,19 @@ class Translator {
     if ("dDwW".includes(letter) || (!inClass && "bB".includes(letter))) return this.#skip(2, { kind: "set", text: `\\${letter}` });
     if (letter === "s" || letter === "S") return this.#skip(2, { kind: "set", text: letter === "s" ? SPACE_SET : NOT_SPACE_SET });
     const property = this.#match(/\\[pP]\{[^}]*\}/y);
-    if (property !== null) return { kind: "set", text: property.replace(/\{(?:Script|sc|General_Category|gc)=/, "{") };
+    if (property !== null) return { kind: "set", text: this.#property(property) };
     const control = CONTROLS[letter];
     if (control !== undefined) return this.#skip(2, { kind: "character", code: control });
     if (inClass && letter === "b") return this.#skip(2, { kind: "character", code: 8 });
     return { kind: "character", code: this.#numericEscape() ?? this.#identityEscape(letter) };
+  }
+
+  #property(property: string): string {
+    const name = property.slice(3, -1).replace(/^(?:Script|sc|General_Category|gc)=/, "");
+    const positive = property.charAt(1) === "p";
+    if (/^(?:Script_Extensions|scx)=/.test(name)) throw new Unsupported(`\`${property}\` is not supported; Script= is`);
+    if (name === "ASCII") return positive ? "\\x{0}-\\x{7F}" : "\\x{80}-\\x{10FFFF}";
+    return `\\${property.charAt(1)}{${CATEGORIES[name] ?? name}}`;
   }
 
   #numericEscape(): number | null {

@@ -27,13 +27,13 @@ export function choiceFault(
   const choices = schema["enum"] as readonly Json[] | undefined;
   if (choices !== undefined && !choices.some((choice) => same(choice, value))) {
     return () => {
-      const list = choices.slice(0, SHOWN_CHOICES).map(literal).join(", ");
+      const list = choices.slice(0, SHOWN_CHOICES).map(choice).join(", ");
       const more = choices.length > SHOWN_CHOICES ? ` (and ${choices.length - SHOWN_CHOICES} more)` : "";
       return `must be one of ${list}${more}, but it is ${shown(value)}`;
     };
   }
   if (Object.hasOwn(schema, "const") && !same(schema["const"] as Json, value)) {
-    return () => `must be exactly ${literal(schema["const"] as Json)}, but it is ${shown(value)}`;
+    return () => `must be exactly ${choice(schema["const"] as Json)}, but it is ${shown(value)}`;
   }
   return null;
 }
@@ -78,6 +78,13 @@ export function* sizeFaults(schema: SchemaObject, size: number, unit: "Items" | 
 /** A value as it is shown to a model: short, on one line, well-formed. */
 export function shown(value: Json): string {
   return typeof value === "string" ? `the string ${literal(value)}` : literal(value);
+}
+
+/** A choice is shown as it would be written, or its beginning. */
+function choice(value: Json): string {
+  if (typeof value !== "object" || value === null) return literal(value);
+  const text = JSON.stringify(value);
+  return text.length > SHOWN_VALUE ? `${text.slice(0, SHOWN_VALUE).toWellFormed()}…` : text;
 }
 
 function literal(value: Json): string {

@@ -84,7 +84,7 @@ export async function untrustedReason(
   // Where the home folder is the workspace, the user's own files lie there without any link.
   const isLinked = !folder.startsWith(inside) && (await realpath(file.path).catch(() => file.path)).startsWith(inside);
   const what = isLinked ? "its file" : await program();
-  return what === null ? null : `${what} lies in the workspace, and ${trust.reason}`;
+  return what === null ? null : `${what} may lead into the workspace, and ${trust.reason}`;
 }
 
 /** Says of the files that come later, in order of precedence, that their name is taken. */

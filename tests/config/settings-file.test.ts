@@ -174,9 +174,18 @@ describe("parseNanocoderSettings()", () => {
     expect([layer.plain, layer.hooks, diagnostics]).toEqual([{}, [], []]);
   });
 
-  test("drops what is no name, and says so", () => {
-    const { layer, diagnostics } = read({ nanocoder: { alwaysAllow: ["a", 1, null], disabledTools: "b" } });
-    expect([layer.always_allow.map(({ value }) => value), layer.disabled_tools]).toEqual([["a"], []]);
-    expect(diagnostics.map(({ severity }) => severity)).toEqual(["warning", "warning", "warning"]);
+  test("drops a grant that is no name, and says so", () => {
+    const { layer, diagnostics } = read({ nanocoder: { alwaysAllow: ["a", 1, null], disabledTools: ["b"] } });
+    expect([layer.always_allow.map(({ value }) => value), layer.disabled_tools.map(({ value }) => value)]).toEqual([["a"], ["b"]]);
+    expect(diagnostics.map(({ severity }) => severity)).toEqual(["warning", "warning"]);
+    expect(read({ nanocoder: { alwaysAllow: "a" } }).diagnostics.map(({ severity }) => severity)).toEqual(["warning"]);
+  });
+
+  test("takes a denial that cannot be read for a fault", () => {
+    for (const disabledTools of ["bash", { bash: true }, ["bash", 1], null]) {
+      const { layer, diagnostics } = read({ nanocoder: { alwaysAllow: ["a"], disabledTools } });
+      expect([disabledTools, layer.always_allow, diagnostics.map(({ severity, line }) => [severity, line])])
+        .toEqual([disabledTools, [], [["error", 1]]]);
+    }
   });
 });

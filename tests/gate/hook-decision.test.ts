@@ -33,10 +33,44 @@ describe("readDecision() of a hook that exits with 0", () => {
     expect(printed('loading\n{"level":"info"}\n{"action":"deny","reason":"no"}\n\n')).toEqual(denied);
     expect(printed('loading…\n{\n  "action": "deny",\n  "reason": "no"\n}\n')).toEqual(denied);
     expect(printed('{"action":"allow"}\n{\n  "action": "deny",\n  "reason": "no"\n}')).toEqual(denied);
+    expect(printed('log\n  {\n "action":"deny",\n "reason":"no"\n  }\n')).toEqual(denied);
+    expect(printed('\t{"action":"deny","reason":"no"}')).toEqual(denied);
+    expect(printed('{oops\n{"a":"}{"}\n  {"action":"deny","reason":"no"}')).toMatchObject({ kind: "failed", cause: "malformed" });
+    expect(printed('{"level":"info"}\n{"x":"{"}\n {"action":"allow"}')).toEqual({ kind: "passed", text: "" });
+  });
+
+  test("does not lose an objection that something else was printed behind", () => {
+    const deny = '{"action":"deny","reason":"no"}';
+    for (
+      const text of [
+        `${deny}\n{"x":1}`,
+        `${deny}\n{"action":"allow"}`,
+        `  ${deny}\nbye`,
+        `[\n  ${deny}\n]`,
+        `[\n  ${deny},\n  {}\n]`,
+        `log\n {${deny}`,
+      ]
+    ) {
+      expect([text, printed(text)]).toEqual([text, expect.objectContaining({ kind: "failed", cause: "malformed" })]);
+    }
+    expect(printed('{"action":"require_approval","reason":"r"}\n{"action":"allow"}').kind).toBe("failed");
+    expect(printed('{"action":"modify","payload":{"input":{}}}\nok').kind).toBe("failed");
   });
 
   test("takes everything else for talk", () => {
-    for (const text of ["", "all fine", '{"decision":"deny"}', '["action"]', '"action"', "[1,\n2]", "a\n{}\n"]) {
+    for (
+      const text of [
+        "",
+        "all fine",
+        '{"decision":"deny"}',
+        '["action"]',
+        '"action"',
+        "[1,\n2]",
+        "a\n{}\n",
+        "{}\ndone",
+        "  {\n    int x;\n  }",
+      ]
+    ) {
       expect([text, printed(text).kind]).toEqual([text, "passed"]);
     }
   });
@@ -64,10 +98,14 @@ describe("readDecision() of a hook that exits with 0", () => {
 
   test("does not pass a hook of whose output the end was cut out", () => {
     const run = ended({ kind: "exited", code: 0 });
-    expect(readDecision({ ...run, stdout: { text: "x", bytes: 9_000_000, cut: true } })).toMatchObject({
-      kind: "failed",
-      cause: "malformed",
-    });
+    for (const text of ["x", 'x\n{"action":"allow"}']) {
+      expect(readDecision({ ...run, stdout: { text, bytes: 9_000_000, cut: true } })).toMatchObject({ kind: "failed", cause: "malformed" });
+    }
+  });
+
+  test("comes to an end with output of any shape", () => {
+    const shapes = ["{\n", " {\n", "{}\n", '{"a":1}\n', '"{\n', "\\{\n"];
+    for (const shape of shapes) expect(["passed", "failed"]).toContain(printed(shape.repeat(400_000)).kind);
   });
 });
 
@@ -98,13 +136,14 @@ describe("readDecision() of any other end", () => {
       [ended({ kind: "not_started", reason: "cannot_start" }, "", "", { problem: "ENOENT" }), "could not start: ENOENT"],
       [ended({ kind: "exited", code: 127 }, "", "bash: ./guard.sh: No such file"), "could not start (exit status 127): bash: ./guard.sh"],
       [ended({ kind: "cancelled" }), "cancelled"],
+      [ended({ kind: "not_started", reason: "cancelled" }), "was cancelled before it could start"],
       [ended({ kind: "unknown", cause: "worker_died" }), "worker_died"],
       [ended({ kind: "returned" }), "did not run as a process"],
     ] as const).map(([run, words]) => {
       const decision = readDecision(run);
       return decision.kind === "failed" && decision.message.includes(words) ? decision.cause : `${decision.kind}: ${words}`;
     });
-    expect(causes).toEqual(["timed_out", "killed", "could_not_start", "could_not_start", "cancelled", "lost", "lost"]);
+    expect(causes).toEqual(["timed_out", "killed", "could_not_start", "could_not_start", "cancelled", "cancelled", "lost", "lost"]);
   });
 
   test("never passes, whatever was printed", () => {

@@ -53,6 +53,24 @@ describe("hooks before a call", () => {
     expect(await hooks.beforeCall(callOf("{}"), never)).toEqual({ kind: "refused", reason: "no" });
   });
 
+  test("object whatever the environment makes of a shell's words", async () => {
+    const evil = {
+      SHELLOPTS: "noexec",
+      BASHOPTS: "extdebug",
+      "BASH_FUNC_exit%%": "() {  :\n}",
+      "BASH_FUNC_echo%%": "() {  :\n}",
+      exit: "() { :; }",
+      PS4: "$(exit 0)",
+    };
+    for (const [name, value] of Object.entries(evil)) {
+      const hooks = hooksOf([hook("echo no >&2; exit 1")], [], runHook, { [name]: value });
+      expect([name, await hooks.beforeCall(callOf("{}"), never)]).toEqual([name, { kind: "refused", reason: "no" }]);
+    }
+    await hooksOf([hook("env > environment")], [], runHook, { ...evil, OTHER: "1" }).beforeCall(callOf("{}"), never);
+    expect(Object.keys(evil).filter((name) => read("environment").includes(`${name}=`))).toEqual([]);
+    expect(read("environment")).toContain("OTHER=1");
+  });
+
   test("run one after the other, and the first objection ends it", async () => {
     const result = await before([
       hook("sleep 0.2; echo 1 >> order"),
@@ -187,6 +205,15 @@ describe("hooks after a call", () => {
   });
 });
 
+describe("hooks after a call of a turn that is to stop now", () => {
+  test("are told all the same, and get a few seconds for it", async () => {
+    const set = hooksOf([hook("cat > told", { event: "PostToolUse" }), hook("sleep 30", { event: "PostToolUse", timeout_ms: 60_000 })]);
+    const notices = await set.afterCall(callOf("{}"), { text: "x", is_error: true }, AbortSignal.abort());
+    expect(read("told")).toContain('"toolResult":"x"');
+    expect(notices.map(({ text }) => text.includes("cancelled"))).toEqual([true]);
+  }, 30_000);
+});
+
 describe("hooks at the start of a session", () => {
   test("add what they print, bounded, and those that fail add nothing", async () => {
     const event = "SessionStart";
@@ -200,6 +227,14 @@ describe("hooks at the start of a session", () => {
     expect([text.length <= 4000, text.includes("omitted"), text.includes("secret")]).toEqual([true, true, false]);
     expect(notices.map(({ code }) => code)).toEqual(["hook_failed"]);
     expect(read("start")).toBe(JSON.stringify({ event, cwd: workspace }));
+  });
+
+  test("may add 4000 characters of any alphabet", async () => {
+    const print = (count: number) => hook(`printf 'я%.0s' $(seq ${count})`, { event: "SessionStart" });
+    const { text } = await hooksOf([print(4000)]).atSessionStart(never);
+    expect(text).toBe("я".repeat(4000));
+    const { text: cut } = await hooksOf([print(4001)]).atSessionStart(never);
+    expect([cut.length <= 4000, cut.length > 3800, cut.includes("omitted")]).toEqual([true, true, true]);
   });
 });
 

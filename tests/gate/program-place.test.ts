@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { workspaceProgram, workspaceProgramOf } from "../../lib/gate/program-place.ts";
+import { isWorkspaceProgram, workspaceProgram, workspaceProgramOf, workspaceVariable } from "../../lib/gate/program-place.ts";
 
 let root: string;
 let workspace: string;
@@ -11,13 +11,13 @@ beforeEach(() => {
   workspace = join(root, "w");
   mkdirSync(join(workspace, "bin"), { recursive: true });
   writeFileSync(join(workspace, "bin/mine"), "");
-  writeFileSync(join(workspace, "check.py"), "");
+  for (const name of ["check.py", "guard.sh", "guard"]) writeFileSync(join(workspace, name), "");
   symlinkSync(join(workspace, "bin/mine"), join(root, "link"));
   symlinkSync("/bin/true", join(workspace, "outward"));
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-const context = (path = "/usr/bin:/bin") => ({ workspace, path });
+const context = (path = "/usr/bin:/bin") => ({ workspace, path, home: "/home/me" });
 
 describe("workspaceProgram()", () => {
   test("finds a program in the workspace by any way of naming it", () => {
@@ -44,18 +44,114 @@ describe("workspaceProgram()", () => {
     expect(inside.filter((argv) => workspaceProgram(argv, context()) === null)).toEqual([]);
   });
 
-  test("leaves alone what only reads the workspace", () => {
+  test("finds what lies there behind any runner, with any options", () => {
+    const runners = [
+      "timeout -s KILL 10",
+      "env -u FOO",
+      "env --unset=FOO -S",
+      "stdbuf -o L",
+      "nice -n 5",
+      "ionice -c3",
+      "setpriv --nnp",
+      "flock /tmp/l",
+      "busybox sh",
+      "sudo -n -u me",
+      "nohup",
+      "setsid -w",
+      "time -p",
+      "watch -n 1",
+      "unshare -r",
+      "chroot /",
+      "a-runner-nobody-knows --flag x",
+      "/opt/bin/another",
+    ];
+    const commands = runners.flatMap((runner) =>
+      ["./guard.sh", "guard.sh", "guard", "make guard", "--run=./guard.sh"].map((own) => `${runner} ${own}`)
+    );
+    expect(commands.filter((command) => workspaceProgram(command.split(" "), context()) === null)).toEqual([]);
+    expect(commands.filter((command) => workspaceProgramOf(command, context()) === null)).toEqual([]);
+  });
+
+  test("finds what takes its code from the folder it is started in", () => {
+    const inside = [
+      "make guard",
+      "/usr/bin/make -C /opt/x",
+      "just check",
+      "npm run -s guard",
+      "npx mycheck",
+      "/opt/node/bin/npx -y mysrv",
+      "env npx -y mysrv",
+      "env -C / sh home/me/x",
+      "yarn --version",
+      "bun run x",
+      "deno task x",
+      "cargo run",
+      "go run .",
+      "pytest",
+      "git status",
+      "python3 -m mycheck",
+      "python3.12 -u -m mycheck",
+      "python3 -c pass",
+      "node -r ./x /opt/y.js",
+      "node -e 1",
+      "perl -I. /opt/x.pl",
+      "ruby x",
+      "sh",
+      "sh -s",
+      "xargs sh",
+      "xargs -n1 cat",
+      "find /opt -name x -exec {} ;",
+      "timeout 5 find / -name later.sh -exec {} ;",
+      "unknown-runner find / -name later.sh -execdir {} ;",
+      "env xargs a-guard",
+      "env awk -f x/make",
+      "docker compose up",
+      "docker run -v .:/w image",
+      "awk -f ./later.awk",
+      "sed s/x/make/e",
+      "curl -K later https://example.com",
+      "cat guard.sh",
+      "tool --file=check.py",
+      "tool -fcheck.py",
+      "tool @check.py",
+      "tool a,check.py",
+      "tool bin/later",
+      "tool +!./later",
+      "python3 /dev/stdin",
+      "/proc/self/cwd/later",
+      "tool /proc/self/cwd/later",
+      "tool " + "x ".repeat(30_000),
+    ];
+    expect(inside.filter((command) => workspaceProgram(command.split(" "), context()) === null)).toEqual([]);
+    for (const text of ["exec env -u X ./later.sh", "make x", "flock /l -c 'make x'"]) {
+      expect([text, workspaceProgram(["env", "sh", "-c", text], context()) !== null]).toEqual([text, true]);
+      expect([text, workspaceProgram(["flock", "/l", text], context()) !== null]).toEqual([text, true]);
+    }
+  });
+
+  test("leaves alone what cannot lead there", () => {
     const outside = [
       ["true"],
       ["/bin/true"],
       ["../other/x"],
-      ["jq", ".", "./package.json"],
-      ["git", "-C", ".", "log"],
-      ["python3", "-m", "http.server"],
+      ["cat"],
+      ["jq", "."],
+      ["jq", ".", "./not-there.json"],
+      ["curl", "-sf", "-H", "content-type: application/json", "https://example.com/a/b"],
+      ["date", "-u"],
+      ["/usr/local/bin/guard", "--flag", "--tool=bash", '{"tool": "bash", "input": {"a": [1, 2]}}'],
+      ["a-guard", "bin2", "origin/main", "s/a/b/", "https://example.com"],
+      ["python3", "/opt/check.py", "x"],
+      ["python3", "-u", "-I", "-m", "http.server"],
+      ["node", "/opt/server.js", "--port", "1"],
+      ["sh", "/opt/check.sh", "x"],
       ["bash", "-c", "echo ./x"],
-      ["node", "-e", "1"],
-      ["node", "-e", "a.b"],
-      ["env", "no-such-program.sh"],
+      ["bash", "--norc", "-ec", "/opt/guard --flag"],
+      ["timeout", "-k", "1", "5", "/opt/guard", "--flag"],
+      ["env", "A=1", "no-such-program.sh"],
+      ["docker", "run", "-i", "--rm", "image", "node", "x"],
+      ["find", "/opt", "-name", "x"],
+      ["awk", "{ print $1 }"],
       [],
     ];
     expect(outside.filter((argv) => workspaceProgram(argv, context()) !== null)).toEqual([]);
@@ -66,6 +162,23 @@ describe("workspaceProgram()", () => {
     expect(workspaceProgram(["mine"], context("bin"))).toBe("mine");
     expect(workspaceProgram(["check.py"], context(":/bin"))).toBe("check.py");
     expect(workspaceProgram(["mine"], context())).toBeNull();
+    expect(["mine", "./mine", "true", "/bin/true"].map((each) => isWorkspaceProgram(each, context(`/bin:${workspace}/bin`))))
+      .toEqual([true, true, false, false]);
+  });
+
+  test("knows the variables that lead a program there", () => {
+    const inside = [
+      "NODE_OPTIONS=--require ./x.js",
+      "PYTHONPATH=.",
+      "PATH=/bin:",
+      "LD_PRELOAD=/opt/$x.so",
+      "BASH_ENV=later",
+      "FILE=check.py",
+    ];
+    const found = (each: string) => workspaceVariable({ [each.split("=", 1)[0] ?? ""]: each.slice(each.indexOf("=") + 1) }, context());
+    expect(inside.filter((each) => found(each) === null)).toEqual(["LD_PRELOAD=/opt/$x.so"]);
+    expect(["A=1", "PATH=/opt/bin:/bin", "TOKEN=a.b/c", "NODE_ENV=production", "FILE=/opt/x"].filter((each) => found(each) !== null))
+      .toEqual([]);
   });
 });
 
@@ -88,7 +201,77 @@ describe("workspaceProgramOf()", () => {
       "`./x`",
     ];
     expect(inside.filter((command) => workspaceProgramOf(command, context()) === null)).toEqual([]);
-    const outside = ["", "true", "jq -e .tool ./file", "grep -q x < ./file", "/usr/bin/env true", "echo './x is fine'"];
+  });
+
+  test("takes what it cannot know for a yes", () => {
+    const unknown = [
+      "$GUARD x",
+      "${GUARD:-guard} x",
+      '"$(cat name)"',
+      "`cat name`",
+      'eval "$x"',
+      "source $x",
+      ". ./later",
+      "guard-tool $x",
+      'guard-tool "$(cat)"',
+      "guard-tool *",
+      "guard-tool {a,b}",
+      "guard-tool ~me/x",
+      "sh -c $x",
+      "cat x | sh",
+      "echo x | bash -s",
+      "PATH=bin:$PATH mine",
+      "export PATH=.",
+      "read PATH; mine",
+      "cd bin && mine",
+      "trap ./x EXIT",
+      "x=1 ./x",
+      "case $x in a) make x;; esac",
+      'case "$x" in\n (a|b) true;;\n *) ./x ;;\nesac',
+      "for x in 1; do ./x; done",
+      "f() { ./x; }; f",
+      "function f { make x; }; f",
+      "cat <(./x)",
+      "tool <<E\n$(./x)\nE",
+      "sh <<'E'\ntrue\nE",
+      "cat <<E; ./x\nE",
+      "cat <<E\nE\n./x",
+      "[[ $(./x) ]]",
+      "[[ a ]] && ./x",
+      "echo ${x:-$(./x)}",
+      'echo "a $(echo "b $(./x)")"',
+      "echo $'\\'' ./x\n./x",
+      "a=(1 2); ./x",
+      "tool < guard.sh",
+      "echo 'unclosed",
+      "echo )",
+      "# ./y\n./x",
+    ];
+    expect(unknown.filter((command) => workspaceProgramOf(command, context()) === null)).toEqual([]);
+  });
+
+  test("leaves alone everyday commands", () => {
+    const outside = [
+      "",
+      "true",
+      "jq -e .tool.name",
+      "grep -q x < ./not-there",
+      "/usr/bin/env true",
+      "echo './x is fine'",
+      "cat >> guard.sh",
+      'input=$(cat); case "$(echo "$input" | jq -r .tool.name)" in bash|write_*) echo "no: $input" >&2; exit 1 ;; *) ;; esac',
+      'if grep -q "rm -rf"; then echo no >&2; exit 1; fi',
+      'x=$(date +%s); [ "$x" -gt 5 ] && [[ $x =~ ^(1|2)$ ]] || exit $?',
+      'while read -r line; do echo "$line"; done',
+      "~/bin/guard --flag",
+      '"$HOME/bin/guard" --flag ${HOME}/x',
+      "/usr/local/bin/guard --flag # ./x",
+      "cat <<'E'\n./x $(./x)\nE\ntrue",
+      "f() { echo 1; }; f",
+      `echo '{"action":"deny","reason":"no"}'`,
+      "head -c 9000 /dev/zero | tr '\\0' x; sleep 1",
+      "command -v node > /dev/null",
+    ];
     expect(outside.filter((command) => workspaceProgramOf(command, context()) !== null)).toEqual([]);
   });
 
@@ -97,10 +280,12 @@ describe("workspaceProgramOf()", () => {
     expect(workspaceProgramOf("../check.py", deep)).toBe("../check.py");
     expect(workspaceProgramOf("../check.py", context())).toBeNull();
     expect(workspaceProgramOf("env mine", deep)).toBe("mine");
+    expect(workspaceProgramOf("../../check.py", deep)).toBeNull();
   });
 
   test("comes to an end with a command of any length", () => {
-    expect(workspaceProgramOf("sh ".repeat(50_000), context())).toBeNull();
-    expect(workspaceProgramOf(`${"sh ".repeat(50)}./x`, context())).toBe("./x");
+    const long = ["sh ".repeat(50_000), `${"sh ".repeat(50)}./x`, "$(".repeat(10_000), "(".repeat(10_000), "`".repeat(10_001)];
+    expect(long.filter((command) => workspaceProgramOf(command, context()) === null)).toEqual([]);
+    expect(workspaceProgramOf("true;".repeat(1000), context())).toBeNull();
   });
 });

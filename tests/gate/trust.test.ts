@@ -16,6 +16,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { grantsOf } from "../../lib/config/merge.ts";
+import { parseSettings } from "../../lib/config/settings-file.ts";
 import { surveyWorkspace } from "../../lib/gate/survey.ts";
 import {
   checkTrust,
@@ -71,6 +73,7 @@ describe("surveyWorkspace()", () => {
     write(".stella/tools/sub/x.toml", "no");
     write(".nanocoder/tools/x.ts", "reserved");
     write(".orrery/tools/node_modules/m/index.js", "no");
+    write(".orrery/tools/lib/h.mjs", "");
     write("agents.config.json", '{"nanocoder":{"alwaysAllow":["a"],"disabledTools":["b"]}}');
     write(".stella/settings.json", '{"tools":{"bash":"off"},"disabledTools":["z"]}');
     expect((await survey()).entries.map(({ kind, name }) => `${kind} ${name}`)).toEqual([
@@ -80,14 +83,42 @@ describe("surveyWorkspace()", () => {
       "setting .orrery/settings.json#model",
       "tool .orrery/tools/c.ts",
       "tool .orrery/tools/lib/d.ts",
+      "tool .orrery/tools/lib/h.mjs",
       "tool .stella/tools/a.toml",
       "setting agents.config.json#alwaysAllow",
     ]);
   });
 
+  test("reads no more than a bound", async () => {
+    for (let index = 0; index < 12; index++) write(`.orrery/tools/lib/${String(index).padStart(2, "0")}.bin`, "x".repeat(4_000_000));
+    const unread = (await survey()).entries.filter(({ digest }) => digest === null);
+    expect([unread.length > 0, unread.every(({ problem }) => problem?.includes("bytes before it"))]).toEqual([true, true]);
+    await expect(grant()).rejects.toBeInstanceOf(TrustError);
+  });
+
   test("says what hooks would run", async () => {
     write(".orrery/settings.json", hookSettings("./guard.sh"));
     expect((await survey()).entries[0]?.detail).toBe("PreToolUse: ./guard.sh");
+  });
+
+  test("hides nothing of what hooks would run, and says how much is not shown", async () => {
+    const shown = async (command: string) => {
+      write(".orrery/settings.json", hookSettings(command));
+      return describeInert(await check(), workspace);
+    };
+    const long = `${"true; ".repeat(100)}./at-the-end`;
+    expect(await shown(long)).toContain(long);
+    expect(await shown(`${"x".repeat(4000)}./hidden`)).toContain("[… 8 more characters are not shown]");
+    const forged = await shown("true\n  nothing else\r\u001b[2K\u202egnp.x\u200b");
+    expect(forged).toContain(String.raw`PreToolUse: true\n  nothing else\r\u{1b}[2K\u{202e}gnp.x\u{200b}`);
+    expect(forged.split("\n").length).toBe(3);
+  });
+
+  test("shows the name of a file on one line", async () => {
+    write(".stella/tools/a\nTo trust them: nothing.toml", "x");
+    const text = describeInert(await check(), workspace);
+    expect(text.split("\n").length).toBe(3);
+    expect(text).toContain(String.raw`a\nTo trust them: nothing.toml`);
   });
 
   test("looks through links, and ends at those that go round or lead to everything", async () => {
@@ -148,6 +179,9 @@ describe("checkTrust()", () => {
       "a byte of a manifest": () => appendFileSync(join(workspace, ".stella/tools/a.toml"), "\n"),
       "a Nanocoder tool": () => write(".nanocoder/tools/b.md", "x"),
       "a file that a tool loads": () => write(".orrery/tools/lib/d.ts", "x"),
+      "a file of any name that a tool may load": () => write(".orrery/tools/lib/e.mjs", "export {}"),
+      "what Python would take for a file's code": () => write(".orrery/tools/__pycache__/h.cpython-312.pyc", "x"),
+      "what lies beside a tool without an ending": () => write(".orrery/tools/lib/deep/h", "x"),
       "the command of a hook": () => write(".orrery/settings.json", hookSettings("./guard.sh ", { model: "a/b" })),
       "a setting that grants": () => write(".orrery/settings.json", hookSettings("./guard.sh", { model: "a/b", alwaysAllow: ["bash"] })),
       "an MCP entry": () => write(".mcp.json", "{ }"),
@@ -166,6 +200,52 @@ describe("checkTrust()", () => {
       expect(verdict.kind === "untrusted" ? verdict.changes.length : 0).toBe(1);
     });
   }
+
+  test("asks again after any setting that grants has changed", async () => {
+    const granting: Readonly<Record<string, readonly [unknown, unknown]>> = {
+      hooks: [{ Stop: [{ hooks: [{ command: "a" }] }] }, { Stop: [{ hooks: [{ command: "b" }] }] }],
+      tools: [{ bash: "on" }, { "*": "on" }],
+      alwaysAllow: [["bash"], ["edit_file"]],
+      model: ["a/b", "a/c"],
+      base_url: ["https://a.example", "https://b.example"],
+      mode: ["normal", "yolo"],
+      speculation: ["off", "on"],
+      limits: [{ max_steps: 1 }, { max_steps: 2 }],
+    };
+    for (const file of [".orrery/settings.json", ".stella/settings.json"]) {
+      for (const [key, [before, after]] of Object.entries(granting)) {
+        write(file, JSON.stringify({ [key]: before }));
+        await grant();
+        expect([key, (await check()).verdict.kind]).toEqual([key, "trusted"]);
+        write(file, JSON.stringify({ [key]: after }));
+        expect([key, (await check()).verdict]).toEqual([
+          key,
+          expect.objectContaining({ reason: "changed", changes: [{ kind: "changed", name: `${file}#${key}` }] }),
+        ]);
+      }
+      rmSync(join(workspace, file));
+    }
+  });
+
+  test("is bound to every setting that a project is granted only with trust", async () => {
+    const text = JSON.stringify({
+      hooks: { Stop: [{ hooks: [{ type: "command", command: "a" }] }] },
+      tools: { bash: "on", search: "off" },
+      alwaysAllow: ["bash"],
+      disabledTools: ["x"],
+      model: "a/b",
+      base_url: "https://a.example",
+      mode: "yolo",
+      speculation: "on",
+      limits: { max_steps: 1, timeout_s: 1, spend_usd: 1, prices: "p.json", context_tokens: 100_000 },
+    });
+    const path = write(".orrery/settings.json", text);
+    const { layer, diagnostics } = parseSettings(text, { path, scope: "project", dialect: "orrery" }, () => null);
+    expect(diagnostics).toEqual([]);
+    const keys = [...new Set(grantsOf(layer).map(({ key }) => key.split(".", 1)[0] ?? ""))].toSorted();
+    expect((await survey()).entries.map(({ name }) => name.replace(/.*#/, ""))).toEqual(keys);
+    expect(keys.length).toBe(8);
+  });
 
   test("does not ask again for a denial, other spacing, or a script", async () => {
     populate();

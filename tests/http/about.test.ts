@@ -68,6 +68,24 @@ describe("the OpenAPI document", () => {
     }
   });
 
+  test("says of every route what comes when the input does not fit, and which headers count", () => {
+    const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods as Record<string, Operation>));
+    // Problems are all there is besides what each answers.
+    for (const { operationId, responses } of operations) expect([operationId, responses["400"]]).toEqual([operationId, undefined]);
+    const headers = (path: string, method: string) =>
+      (document.paths[path][method] as Operation).parameters?.filter((each) => each.in === "header").map(({ name }) => name);
+    expect(headers("/v1/sessions/{id}", "get")).toEqual(["If-None-Match"]);
+    expect(headers("/v1/sessions/{id}/events", "get")).toEqual(["Last-Event-ID"]);
+    const keyed = operations.filter(({ parameters = [] }) => parameters.some(({ name }) => name === "Idempotency-Key"));
+    expect(keyed.map(({ operationId }) => operationId).toSorted()).toEqual(
+      ["answerApproval", "cancel", "createSession", "forkSession", "prompt", "resume"],
+    );
+    const given = (path: string, method: string, status: string) => Object.keys(document.paths[path][method].responses[status].headers);
+    expect(given("/v1/sessions", "post", "201")).toEqual(["X-Request-Id", "Location", "ETag", "Idempotency-Replayed"]);
+    expect(given("/v1/sessions/{id}", "get", "200")).toContain("ETag");
+    expect(given("/v1/sessions", "get", "default")).toEqual(["X-Request-Id", "Retry-After"]);
+  });
+
   test("asks for the token everywhere but where none is needed", () => {
     expect(document.components.securitySchemes.token).toEqual({ type: "http", scheme: "bearer" });
     expect(document.security).toEqual([{ token: [] }]);
@@ -110,6 +128,19 @@ test("capabilities and tools say what a client can count on", async () => {
     read_only: false,
   });
 });
+
+test("readiness does not wait long for a journal that does not answer", async () => {
+  const locked = await startTestServer();
+  try {
+    locked.agent.probe = () => new Promise(() => undefined);
+    const started = performance.now();
+    const ready = await locked.ask("GET", "/readyz");
+    expect([ready.status, ready.body.type]).toEqual([503, "urn:orrery:problem:unavailable"]);
+    expect(performance.now() - started).toBeLessThan(10_000);
+  } finally {
+    await locked.close();
+  }
+}, 15_000);
 
 test("readiness is the journal's: a server that cannot write is not ready, and still alive", async () => {
   const broken = await startTestServer();

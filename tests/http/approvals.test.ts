@@ -179,3 +179,35 @@ describe("a call that waits", () => {
     expect(made()).toEqual([]);
   });
 });
+
+describe("a session that another runtime has open", () => {
+  test("is answered there: the refusal says so at once", async () => {
+    await start(THREE);
+    const other = await subject.another({ mode: "normal" }).create();
+    const asked = new Promise<string>((resolve) =>
+      other.watch((event) => {
+        if (event.type === "approval_requested" && "call" in event) resolve(String(event.call));
+      })
+    );
+    other.prompt("go", { source: "test", approver: () => new Promise(() => undefined) }).catch(() => undefined);
+    const call = await asked;
+    const { status, body } = await subject.ask("POST", `/v1/sessions/${other.id}/approvals/${call}`, { decision: "allow" });
+    expect([status, body.type]).toEqual([409, "urn:orrery:problem:held"]);
+  });
+});
+
+describe("turns that only wait for an answer", () => {
+  test("take no place of those that run, nor their sessions of others", async () => {
+    const session = await start(THREE, undefined, { server: { max_turns: 1, max_sessions: 2 } });
+    const waits = async (id: string) => {
+      const reader = await subject.follow(id);
+      expect((await subject.ask("POST", `/v1/sessions/${id}/prompts`, { text: "go" })).status).toBe(202);
+      await reader.until(({ value }) => value.type === "approval_requested");
+      while ((await subject.ask("GET", `/v1/sessions/${id}`)).body.status !== "waiting");
+      reader.cut();
+    };
+    await waits(session);
+    for (let count = 0; count < 4; count++) await waits(await subject.open({ mode: "normal" }));
+    expect((await subject.ask("GET", "/metrics")).text).toContain("orrery_running_turns 5");
+  });
+});

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { ApiProblem, type Client, createClient, OPERATIONS } from "../../lib/http/client.ts";
 import type { ClientEvent } from "../../lib/http/client-events.ts";
+import { startServer } from "../../lib/http/serve.ts";
 import { type CuttingProxy, startCuttingProxy } from "../fixtures/cutting-proxy.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "../fixtures/server.ts";
 
@@ -127,6 +128,68 @@ test("a prompt whose answer is lost is sent again, and begins one turn", async (
   for await (const event of client.follow(session)) if (event.type === "turn_ended") break;
   expect((await client.sessions()).sessions).toMatchObject([{ session, turns: 1 }]);
   expect(proxy.connections).toBe(3);
+});
+
+describe("run", () => {
+  const SILENT = { text: ["a", "b"], delay_ms: 60_000 };
+  const texts = (events: readonly ClientEvent[]) => events.flatMap((event) => event.type === "prompted" ? [event.text] : []);
+
+  test("of a prompt that waits gives its own turn and nothing of the others", async () => {
+    await start({
+      prepare: (workspace) => workspace.tool("gate", "while [ ! -e open ]; do sleep 0.02; done"),
+      script: [{ calls: [call("gate")] }, { text: "one" }, { text: "two" }],
+    });
+    const { session } = await client.create({});
+    await client.prompt(session, "first");
+    const waiting = Array.fromAsync(client.run(session, "second", { if_busy: "queue" }));
+    while ((await client.state(session)).queued.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect((await client.state(session)).queued).toMatchObject([{ turn: 2, text: "second" }]);
+    await subject.workspace.write("open", "");
+    const events = await waiting;
+    expect(texts(events)).toEqual(["second"]);
+    expect(events.filter(({ type }) => type === "turn_ended")).toMatchObject([{ turn: 2 }]);
+    expect((await client.state(session)).queued).toEqual([]);
+  });
+
+  test("of a prompt that is dropped ends with that, and not with the turn of another", async () => {
+    await start({ script: [SILENT, { text: "third's" }] });
+    const { session } = await client.create({});
+    await client.prompt(session, "first");
+    const seen: ClientEvent[] = [];
+    const waiting = problemOf((async () => {
+      for await (const event of client.run(session, "second", { if_busy: "queue" })) seen.push(event);
+    })());
+    while ((await client.state(session)).queued.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(await client.cancel(session)).toEqual({ turn: 1, dropped: 1 });
+    for await (const event of client.follow(session)) if (event.type === "turn_ended") break;
+    await client.prompt(session, "third");
+    expect(await waiting).toMatchObject({ name: "ApiProblem", status: 409, code: "dropped" });
+    expect(texts(seen)).toEqual([]);
+  });
+
+  test("of a prompt that waited when the server ended ends with that, as soon as there is a server to ask", async () => {
+    await start({ script: [SILENT] });
+    const { session } = await client.create({});
+    await client.prompt(session, "first");
+    const waiting = problemOf(Array.fromAsync(client.run(session, "second", { if_busy: "queue" })));
+    while ((await client.state(session)).queued.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await subject.server.close(0);
+    const env = { ORRERY_HOME: subject.workspace.home, HOME: subject.workspace.home };
+    const next = await startServer(subject.agent, { port: subject.port, env });
+    try {
+      expect(await waiting).toMatchObject({ name: "ApiProblem", code: "dropped" });
+    } finally {
+      await next.close(0);
+    }
+  }, 20_000);
+
+  test("of a prompt that was taken before gives that turn again", async () => {
+    await start({ script: [{ text: "one" }] });
+    const { session } = await client.create({});
+    const first = await Array.fromAsync(client.run(session, "go", { idempotency_key: "same" }));
+    const again = await Array.fromAsync(client.run(session, "go", { idempotency_key: "same" }));
+    expect(numbers(again)).toEqual(numbers(first));
+  });
 });
 
 describe("following", () => {

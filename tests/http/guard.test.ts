@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Hono } from "hono";
+import type { AppEnv } from "../../lib/http/env.ts";
+import { guardHost } from "../../lib/http/guard.ts";
+import { problemResponse, toProblem } from "../../lib/http/problem.ts";
 import { rawStatus, startTestServer, type TestServer } from "../fixtures/server.ts";
 
 let subject: TestServer;
@@ -80,4 +84,23 @@ test("a request under each of the server's own names is answered, with and witho
     expect(await statusOf((port) => `Host: ${name}:${port}\r\n`, "/healthz")).toBe(200);
     expect(await statusOf((port) => `Host: ${name}:${port}\r\nOrigin: http://localhost:${port}\r\n`, "/v1/sessions")).toBe(200);
   }
+});
+
+test("a name without a port is one with the port of plain HTTP, in Host and in Origin", async () => {
+  const app = new Hono<AppEnv>();
+  app.onError((error, c) => problemResponse(toProblem(error), c));
+  app.use(guardHost(() => ["127.0.0.1:80", "localhost:80"]));
+  app.get("/", (c) => c.text("ok"));
+  const status = async (host: string, origin?: string) =>
+    (await app.request("/", { headers: { host, ...(origin === undefined ? {} : { origin }) } })).status;
+  expect(await Promise.all([status("127.0.0.1"), status("localhost:80"), status("localhost", "http://localhost")])).toEqual([
+    200,
+    200,
+    200,
+  ]);
+  expect(await Promise.all([status("127.0.0.1:81"), status("localhost", "https://localhost"), status("evil.com")])).toEqual([
+    403,
+    403,
+    403,
+  ]);
 });

@@ -125,3 +125,16 @@ test("no path serves files", async () => {
     expect((await subject.ask("GET", path)).status).toBe(404);
   }
 });
+
+test("a POST where there is only another method is told which, whatever its body", async () => {
+  const { status, headers } = await subject.ask("POST", "/v1/capabilities", undefined, {});
+  expect([status, headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+  expect((await subject.ask("POST", "/nowhere")).status).toBe(404);
+});
+
+test("a page or a list of nothing cannot be asked for", async () => {
+  for (const path of ["/v1/sessions?limit=0", "/v1/sessions/ses_01a22983-a7ad-76e0-92c7-7b05c2411149/events?limit=0"]) {
+    const { status, body } = await subject.ask("GET", path);
+    expect([status, body.errors?.[0]?.pointer]).toEqual([422, "?limit"]);
+  }
+});

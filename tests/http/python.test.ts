@@ -38,7 +38,17 @@ describe("the example in Python", () => {
     const missing = "ses_00000000-0000-7000-8000-000000000000";
     const { code, stderr } = await runPython([httpClientExample, server.url, server.token_file, "go", missing], workspace.path);
     expect(code).toBe(1);
-    expect(stderr).toContain("Problem: 404 urn:orrery:problem:unknown_session");
+    expect(stderr).toContain("Cannot run the prompt: 404 urn:orrery:problem:unknown_session");
+  });
+
+  test("says in a line what is missing or does not answer", async () => {
+    await start();
+    const { server, workspace } = subject;
+    for (const [url, token] of [[server.url, join(workspace.path, "no-such-file")], ["http://127.0.0.1:1", server.token_file]]) {
+      const { code, stderr } = await runPython([httpClientExample, url ?? "", token ?? "", "go"], workspace.path);
+      expect([code, stderr.trim().split("\n").length]).toEqual([1, 1]);
+      expect(stderr).toContain("Cannot run the prompt: ");
+    }
   });
 
   test("follows over connections that break anywhere: every event once and in order", async () => {

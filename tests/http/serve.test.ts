@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import process from "node:process";
+import { Hono } from "hono";
 import { openAgent } from "../../lib/agent/agent.ts";
 import { createApp, openServerLog } from "../../lib/http/embed.ts";
 import { readOrCreateToken } from "../../lib/http/token.ts";
@@ -80,13 +82,15 @@ describe("where it listens", () => {
       const port = Number(new URL(server.url).port);
       const status = async (host: string) => (await rawStatus(port, `GET /healthz HTTP/1.1\r\nHost: ${host}\r\n\r\n`)).status;
       // An address written as a number cannot be another's name; a name must have been named.
-      expect(await Promise.all(["10.1.2.3:9000", `127.0.0.1:${port}`, `localhost:${port}`, "orrery.test:80"].map(status))).toEqual([
-        200,
-        200,
-        200,
-        200,
-      ]);
-      expect(await Promise.all(["evil.com", `evil.com:${port}`, "10.1.2.3.nip.io", "orrery.test"].map(status))).toEqual([
+      expect(await Promise.all(["10.1.2.3:9000", `127.0.0.1:${port}`, `localhost:${port}`, "orrery.test:80", "orrery.test"].map(status)))
+        .toEqual([
+          200,
+          200,
+          200,
+          200,
+          200,
+        ]);
+      expect(await Promise.all(["evil.com", `evil.com:${port}`, "10.1.2.3.nip.io", "orrery.test:81"].map(status))).toEqual([
         403,
         403,
         403,
@@ -141,7 +145,65 @@ test("the log and the journal hold nothing of the token, and the log nothing of 
   expect(stored.join("")).not.toContain(subject.token);
 });
 
+describe("what it cannot use is said before it listens", () => {
+  const cases: Readonly<Record<string, readonly [object, string]>> = {
+    "a host with a path": [{ allowed_hosts: ["http://x/y"] }, "UsageError: Cannot allow the host"],
+    "an empty host": [{ allowed_hosts: [""] }, "UsageError: Cannot allow the host"],
+    "every host": [{ allowed_hosts: ["*"] }, "UsageError: Cannot allow the host"],
+    "a name without an address": [{ host: "nonexistent.invalid" }, 'ConfigError: Cannot listen on "nonexistent.invalid" as no address'],
+  };
+  for (const [name, [options, message]] of Object.entries(cases)) {
+    test(name, async () => {
+      subject = await startTestServer();
+      const env = { ORRERY_HOME: subject.workspace.home };
+      const token_file = join(subject.workspace.home, "own.token");
+      const error = await startServer(subject.agent, { env, token_file, ...options }).then(() => null, (reason: Error) => reason);
+      expect(`${error?.name}: ${error?.message}`).toContain(message);
+    });
+  }
+
+  test("a model that nobody offers", async () => {
+    subject = await startTestServer();
+    const error = await startServer(subject.another({ model: "bogus" }), { env: { ORRERY_HOME: subject.workspace.home } }).then(
+      () => null,
+      (reason: Error) => reason,
+    );
+    expect(error?.message).toContain("bogus");
+  });
+
+  test("a token file that is no file, without waiting for somebody to write to it", async () => {
+    const workspace = await createWorkspace();
+    try {
+      const path = join(workspace.home, "fifo");
+      execFileSync("mkfifo", ["-m", "600", path]);
+      expect(() => readOrCreateToken(path)).toThrow("it is not a regular file");
+    } finally {
+      await workspace.remove();
+    }
+  });
+});
+
 describe("the app in another server", () => {
+  test("works below a path of it: health and the viewer are open, the rest is not, and places are said as they are there", async () => {
+    subject = await startTestServer();
+    const app = await createApp(subject.agent, { token: "a-token-of-a-good-length", hosts: ["api.example"] });
+    const outer = new Hono();
+    outer.route("/orrery", app);
+    const ask = (path: string, init: RequestInit = {}) => outer.request(`http://api.example${path}`, init);
+    expect([(await ask("/orrery/healthz")).status, (await ask("/orrery")).status, (await ask("/orrery/v1/sessions")).status]).toEqual([
+      200,
+      200,
+      401,
+    ]);
+    expect((await ask("/healthz")).status).toBe(404);
+    const headers = { authorization: `Bearer ${app.token}`, "content-type": "application/json" };
+    const made = await ask("/orrery/v1/sessions", { method: "POST", headers, body: "{}" });
+    expect([made.status, (await ask(made.headers.get("location") ?? "", { headers })).status]).toEqual([201, 200]);
+    const document = await (await ask("/orrery/openapi.json", { headers })).json() as { servers: unknown };
+    expect(document.servers).toEqual([{ url: "/orrery" }]);
+    await app.drain(0);
+  });
+
   test("answers without one, with the token it was given, under names it was given", async () => {
     subject = await startTestServer();
     const app = await createApp(subject.agent, { token: "a-token-of-a-good-length", hosts: ["api.example"] });

@@ -132,6 +132,7 @@ describe("the state", () => {
       "approvals",
       "tasks",
       "state_keys",
+      "queued",
       "usage",
       "speculation",
     ];

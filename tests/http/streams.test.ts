@@ -131,6 +131,23 @@ describe("a client that does not read", () => {
   }, 60_000);
 });
 
+describe("a page of large events", () => {
+  test("ends where it is large enough, says where to go on, and all pages are the log", async () => {
+    await start();
+    const session = await writeLog(40, 500_000);
+    const seen: number[] = [];
+    let pages = 0;
+    for (let after: number | undefined = 0; after !== undefined; pages++) {
+      const { text, body } = await subject.ask("GET", `/v1/sessions/${session}/events?limit=1000&after=${after}`);
+      expect(text.length).toBeLessThan(5_500_000);
+      seen.push(...body.events.map(({ seq }: { seq: number }) => seq));
+      after = body.next as number | undefined;
+    }
+    expect(seen).toEqual(Array.from({ length: 40 }, (_each, index) => index + 1));
+    expect(pages).toBeGreaterThan(3);
+  });
+});
+
 function seqs(reader: EventReader): readonly number[] {
   return reader.messages.flatMap(({ id }) => id === null ? [] : [Number(id)]);
 }

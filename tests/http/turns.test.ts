@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { startServer } from "../../lib/http/serve.ts";
 import { type EventReader, startTestServer, type TestServer, type TestServerOptions } from "../fixtures/server.ts";
 
 let subject: TestServer;
@@ -96,6 +97,48 @@ describe("a prompt", () => {
     const other = await send("stop");
     expect([other.status, other.body.type]).toEqual([422, "urn:orrery:problem:key_reused"]);
     expect((await subject.ask("GET", "/v1/sessions")).body.sessions[0].turns).toBe(1);
+  });
+
+  test("that waits and is dropped is not told of as taken when it is sent again", async () => {
+    const session = await start({ script: [SILENT, { text: "never" }] });
+    await prompt(session);
+    const send = (text: string) =>
+      subject.ask("POST", `/v1/sessions/${session}/prompts`, { text, if_busy: "queue" }, { "idempotency-key": "k-3" });
+    const before = await subject.ask("GET", `/v1/sessions/${session}`);
+    expect([(await send("later")).body, (await send("later")).body]).toEqual([{ turn: 2, queued: true }, { turn: 2, queued: true }]);
+    const { body, headers } = await subject.ask("GET", `/v1/sessions/${session}`);
+    expect(body.queued).toEqual([{ turn: 2, text: "later", key: "k-3" }]);
+    expect(headers.get("etag")).not.toBe(before.headers.get("etag"));
+    expect((await send("other")).body.type).toBe("urn:orrery:problem:key_reused");
+    expect((await subject.ask("POST", `/v1/sessions/${session}/cancel`, {})).body).toEqual({ turn: 1, dropped: 1 });
+    const again = await send("later");
+    expect([again.status, again.body.type]).toEqual([409, "urn:orrery:problem:dropped"]);
+  });
+
+  test("with the key of one in the session that a fork was made from is a prompt of its own", async () => {
+    const session = await start({ script: [{ text: "one" }, { text: "two" }] });
+    const send = (server: TestServer["server"], id: string) =>
+      fetch(`${server.url}/v1/sessions/${id}/prompts?wait=true`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${subject.token}`, "content-type": "application/json", "idempotency-key": "k-4" },
+        body: JSON.stringify({ text: "go" }),
+      }).then(async (response) => [response.status, await response.json()]);
+    expect(await send(subject.server, session)).toMatchObject([200, { turn: 1 }]);
+    const { session: fork } = (await subject.ask("POST", `/v1/sessions/${session}/fork`, {})).body;
+    // A server that has only the log to go by.
+    await subject.server.close(0);
+    const next = await startServer(subject.agent, { env: { ORRERY_HOME: subject.workspace.home, HOME: subject.workspace.home } });
+    try {
+      expect(await send(next, session)).toEqual([202, { turn: 1 }]);
+    } finally {
+      await next.close(0);
+    }
+    const third = await startServer(subject.agent, { env: { ORRERY_HOME: subject.workspace.home, HOME: subject.workspace.home } });
+    try {
+      expect(await send(third, fork)).toMatchObject([200, { turn: 2, text: "two" }]);
+    } finally {
+      await third.close(0);
+    }
   });
 
   test("that was refused may be sent again with its key", async () => {

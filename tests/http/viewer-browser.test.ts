@@ -317,6 +317,17 @@ inBrowser("signing in", () => {
     expect(wrong).toEqual([]);
   }, LIMIT);
 
+  test("is not undone by the link that was used before, nor does that link keep a tab from asking the others", async () => {
+    const { page, context } = await watch({}, { expected: /401/ });
+    await page.goto(subject.server.login_url);
+    await page.reload();
+    await page.locator("#sessions a").first().waitFor();
+    const tab = await context.newPage();
+    await tab.goto(subject.server.login_url);
+    await tab.locator("#sessions a").first().waitFor();
+    expect(await tab.locator("#sign-in").isHidden()).toBe(true);
+  }, LIMIT);
+
   test("counts for another tab of the same browser, and is over when the server forgets it", async () => {
     const { session, context } = await watch({});
     const tab = await context.newPage();
@@ -606,6 +617,60 @@ inBrowser("the page", () => {
     await page.locator(".reply", { hasText: "hello" }).waitFor();
     await subject.open({ title: "From elsewhere" });
     await page.locator("#sessions a", { hasText: "From elsewhere" }).waitFor();
+  }, LIMIT);
+});
+
+inBrowser("a prompt that waits", () => {
+  const SILENT = { text: ["a", "b"], delay_ms: 60_000 };
+
+  test("is shown while it waits, and said not to have run when it is dropped; it can be taken up again", async () => {
+    const { page, session, wrong } = await watch({ script: [SILENT] });
+    const send = async (text: string) => {
+      await page.locator("#prompt").fill(text);
+      await page.locator("#send").click();
+    };
+    await send("first");
+    await status(page, "Running");
+    await send("waits its turn");
+    await page.locator("#queued li", { hasText: "Queued" }).filter({ hasText: "waits its turn" }).waitFor();
+    // Whoever opens the page sees it too.
+    const other = await page.context().newPage();
+    await other.goto(`${subject.server.url}/#${session}`);
+    await other.locator("#queued li", { hasText: "waits its turn" }).waitFor();
+    await other.locator("#stop").click();
+    await page.locator("#queued .dropped", { hasText: "waits its turn" }).waitFor();
+    await page.getByRole("button", { name: "Edit again" }).click();
+    expect(await page.locator("#prompt").inputValue()).toBe("waits its turn");
+    expect(await page.locator("#queued").isHidden()).toBe(true);
+    await page.locator("#send").click();
+    await page.locator("#conversation", { hasText: "waits its turn" }).waitFor();
+    expect(wrong).toEqual([]);
+  }, LIMIT);
+
+  test("that is not sent yet is still there after another session was looked at, and nothing of that one is", async () => {
+    const { page, session } = await watch({ script: [{ text: "hello" }] });
+    await page.locator("#prompt").fill("a long draft");
+    const other = await subject.open({ title: "Another" });
+    await page.goto(`${subject.server.url}/#${other}`);
+    await page.locator("#title", { hasText: "Another" }).waitFor();
+    expect(await page.locator("#prompt").inputValue()).toBe("");
+    await page.goto(`${subject.server.url}/#${session}`);
+    await page.locator("#title", { hasText: "A session" }).waitFor();
+    expect(await page.locator("#prompt").inputValue()).toBe("a long draft");
+  }, LIMIT);
+
+  test("leaves no word of a bar under the timeline of another session", async () => {
+    const { page } = await watch({ script: [{ text: "hello" }] });
+    const hint = page.locator("#timeline-hint");
+    const quiet = await hint.innerText();
+    await page.locator("#prompt").fill("go");
+    await page.locator("#send").click();
+    await page.locator("#timeline-rows button").first().focus();
+    expect(await hint.innerText()).not.toBe(quiet);
+    const other = await subject.open({ title: "Another" });
+    await page.evaluate((to) => void (location.hash = to), other);
+    await page.locator("#title", { hasText: "Another" }).waitFor();
+    expect(await hint.innerText()).toBe(quiet);
   }, LIMIT);
 });
 

@@ -200,6 +200,7 @@ function Foot() {
     <footer id="foot">
       <button id="to-end" type="button" class="plain" hidden>Newest ↓</button>
       <section id="approvals" aria-label="Calls that wait for an answer" hidden></section>
+      <ul id="queued" aria-label="Prompts that wait" hidden></ul>
       <form id="composer">
         <textarea id="prompt" rows={1} aria-label="Prompt" placeholder="Say what to do" title="Enter sends, Shift+Enter breaks the line">
         </textarea>

@@ -95,6 +95,8 @@ export class OpenConnection implements Connection {
     this.#sdk = sdk;
     this.#options = options;
     this.#client = new sdk.Client({ name: "orrery", version: VERSION }, clientOptions(era, options.onListChanged));
+    // Counted as a message; nobody waits for it, and without a listener of its own it would be an error besides.
+    this.#client.setNotificationHandler("notifications/progress", () => {});
     this.#stdio = destination.kind === "stdio" ? createStdioTransport(options.open, options.call, destination) : null;
     this.#http = destination.kind === "http" ? createHttpTransport(sdk.StreamableHTTPClientTransport, destination) : null;
     this.#watch();

@@ -6,6 +6,7 @@
  * H3  An answer stream that ends without the answer is an error of that request at once, not a wait for its deadline.
  */
 import type { JSONRPCMessage, StreamableHTTPClientTransport, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
+import { fetchByRule } from "../../platform/proxy.ts";
 import { capFetch, type Fetch } from "./capped-fetch.ts";
 import { LINE_BYTES } from "./transport.ts";
 
@@ -25,7 +26,7 @@ export type HttpTransportClass = typeof StreamableHTTPClientTransport;
 export const STREAM_ENDED = -32098;
 const BOW_MS = 1000;
 
-export function createHttpTransport(Inner: HttpTransportClass, { url, headers }: HttpTarget, base: Fetch = fetch): HttpTransport {
+export function createHttpTransport(Inner: HttpTransportClass, { url, headers }: HttpTarget, base: Fetch = fetchByRule): HttpTransport {
   const inner = new Inner(new URL(url), { requestInit: { headers: { ...headers } }, fetch: capFetch(base, LINE_BYTES) });
   return new BoundedTransport(inner);
 }

@@ -5,13 +5,13 @@ import { loadPatternEngine, type PatternEngine } from "../schema-pattern.ts";
 import type { Approval } from "../tool.ts";
 import { splitFile } from "./frontmatter.ts";
 import { nameFault } from "./name.ts";
-import { type Parameter, readParameters } from "./parameters.ts";
+import { isInert, type Parameter, readParameters } from "./parameters.ts";
 import { MAX_SCRIPT_BYTES } from "./render.ts";
 import { clip } from "../report.ts";
 import { Report } from "./report.ts";
 import type { Dialect } from "./shell-state.ts";
-import { compileTemplate, type Piece } from "./template.ts";
-import { warnOfTags } from "./warnings.ts";
+import { type Budget, compileTemplate, type Piece } from "./template.ts";
+import { warnOfEvaluations, warnOfTags } from "./warnings.ts";
 import { describeNode, parseYaml, type YamlEntry, type YamlNode } from "./yaml-tree.ts";
 
 export interface Definition {
@@ -43,6 +43,8 @@ export interface ParseOptions {
   readonly defaultShell: Dialect;
   /** Names of variables that children do not get. */
   readonly withheld?: readonly string[];
+  /** What compiling the bodies of all files may cost together. */
+  readonly budget?: Budget;
 }
 
 const KEYS = ["name", "description", "parameters", "approval", "read_only", "timeout_ms", "cwd", "env", "shell"];
@@ -83,7 +85,7 @@ export async function parseDefinition(source: string, options: ParseOptions): Pr
   const head = readHead(fields, report);
   const parameters = readParameters(fields.get("parameters"), patterns, report);
   const run = readRun(fields, options, report);
-  const pieces = readBody(file.body, file.bodyAt, parameters, { ...head, shell: run.shell }, report);
+  const pieces = readBody(file.body, file.bodyAt, parameters, { ...head, shell: run.shell, budget: options.budget }, report);
   const { name, description, approval, read_only } = head;
   const diagnostics = report.sorted();
   const definition = hasErrors(diagnostics) || name === null || description === null
@@ -306,7 +308,7 @@ function readBody(
   body: string,
   at: number,
   parameters: readonly Parameter[],
-  head: Head & { readonly shell: Dialect },
+  head: Head & { readonly shell: Dialect; readonly budget: Budget | undefined },
   report: Report,
 ): readonly Piece[] {
   if (body === "") {
@@ -325,8 +327,11 @@ function readBody(
   }
   const nul = body.indexOf("\0");
   if (nul >= 0) report.add("error", "nul_character", at + nul, "The body has a NUL character, which no script can hold", WITHOUT_NUL);
-  const declared = new Map(parameters.map(({ name, type, required }) => [name, { optional: !required, list: type === "array" }]));
-  const template = compileTemplate(body, head.shell, declared);
+  const declared = new Map(parameters.map((parameter) => {
+    const { name, type, required } = parameter;
+    return [name, { optional: !required, list: type === "array", inert: isInert(parameter) }];
+  }));
+  const template = compileTemplate(body, head.shell, declared, head.budget);
   for (const { code, message, remedy, at: offset, also } of template.faults) {
     report.add("error", code, at + offset, message.replace("$line", () => String(report.positionOf(at + (also ?? 0)).line)), remedy);
   }
@@ -341,7 +346,7 @@ function readBody(
       remedy,
     );
   }
-  for (const warning of warnOfTags(template.uses, parameters, head)) {
+  for (const warning of [...warnOfTags(template.uses, parameters, head), ...warnOfEvaluations(template.evaluations, template.uses)]) {
     report.add(warning.severity, warning.code, at + warning.at, warning.message, warning.remedy);
   }
   return template.pieces;

@@ -29,10 +29,11 @@ export interface LoadContext extends LoadPlace {
   readonly workspaceProgram?: (script: string, place: ScriptPlace) => string | null;
 }
 
-/** `cwd`: as the tool gives it, relative to the workspace or absolute; `path`: its PATH. */
+/** `cwd`: as the tool gives it, relative to the workspace or absolute; `path`: its PATH; `env`: what it sets. */
 export interface ScriptPlace {
   readonly cwd: string;
   readonly path: string;
+  readonly env: Readonly<Record<string, string>>;
 }
 
 /** Reads every folder. Nothing in one file keeps another from being loaded, and nothing is started. */
@@ -63,6 +64,9 @@ export async function validateMarkdownTools(
   return [...validated, ...await leftovers(folders, context.workspace)];
 }
 
+/** For the bodies of a folder: a second at most. A thousand common tools take a tenth of it. */
+const MOST_STEPS = 50_000_000;
+
 /** In order of the folders, then of the files' names. */
 async function forEachFile<T>(
   folders: readonly ToolFolder[],
@@ -76,8 +80,10 @@ async function forEachFile<T>(
     if (files.length === 0) continue;
     // The YAML library is not loaded for a project without such tools.
     const { parseDefinition } = await import("./definition.ts");
+    // One for each folder: a workspace cannot use up that of the user's own tools.
+    const budget = { steps: MOST_STEPS };
     for (const file of files) {
-      results.push(await visit(file, folder, file.kind === "text" ? await parseDefinition(file.text, options) : NOTHING));
+      results.push(await visit(file, folder, file.kind === "text" ? await parseDefinition(file.text, { ...options, budget }) : NOTHING));
     }
   }
   return results;
@@ -100,8 +106,9 @@ async function loadFile(file: ToolFile, folder: ToolFolder, parsed: ParsedDefini
 
 /** What a body would run of the workspace, in words. What a value makes of it cannot be seen from here. */
 function workspacePart({ pieces, cwd, env: own }: Definition, { workspaceProgram, env = {} }: LoadContext): string | null {
-  const path = own["PATH"] === undefined ? env["PATH"] ?? "" : expandVariables(own["PATH"], env);
-  const word = workspaceProgram?.(outlineOf(pieces), { cwd: cwd === null ? "" : expandVariables(cwd, env), path }) ?? null;
+  const set = Object.fromEntries(Object.entries(own).map(([name, value]) => [name, expandVariables(value, env)]));
+  const place = { cwd: cwd === null ? "" : expandVariables(cwd, env), path: set["PATH"] ?? env["PATH"] ?? "", env: set };
+  const word = workspaceProgram?.(outlineOf(pieces), place) ?? null;
   return word === null ? null : `"${word}", which its script runs,`;
 }
 

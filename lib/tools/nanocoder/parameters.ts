@@ -1,9 +1,10 @@
 /** The parameters that a tool declares, in both of the documented forms. */
-import { numberToken, parseKeepingNumbers } from "../../session/json.ts";
+import { numberToken, parseJson, parseKeepingNumbers } from "../../session/json.ts";
 import { nearest } from "../nearest.ts";
 import { type Matcher, type PatternEngine, translatePattern } from "../schema-pattern.ts";
 import { NAME } from "./name.ts";
 import { clip } from "../report.ts";
+import { fitsType, problemsOf } from "./constraints.ts";
 import type { Report } from "./report.ts";
 import { describeNode, toJsonText, type YamlEntry, type YamlMapping, type YamlNode, type YamlText } from "./yaml-tree.ts";
 
@@ -111,7 +112,22 @@ class ParameterReader {
     if (required && fallback !== null) {
       this.#warn("unused_default", this.#at("default"), "is required, so its default is never used", "Remove required or the default.");
     }
-    return { name, type, description, required, default: fallback, ...constraints };
+    const parameter = { name, type, description, required, default: fallback, ...constraints };
+    return { ...parameter, default: fallback === null || this.#keepsDefault(parameter, fallback) ? fallback : null };
+  }
+
+  /** A call's value would be held against the constraints, so the default is too. */
+  #keepsDefault(parameter: Parameter, fallback: string): boolean {
+    const problems = problemsOf(parameter, parseJson(fallback)).filter(({ problem }) => !problem.includes("NUL character"));
+    for (const { problem } of problems) {
+      this.#error(
+        "invalid_default",
+        this.#at("default"),
+        `has a default that no call could give: it ${problem}`,
+        "Write one that fits, or remove it.",
+      );
+    }
+    return problems.length === 0;
   }
 
   #readKeys(node: YamlMapping, known: readonly string[]): void {
@@ -348,18 +364,16 @@ function toType(node: YamlNode): ParameterType | null {
   return node.kind === "scalar" ? TYPES.find((type) => type === node.value) ?? null : null;
 }
 
-/** Whether a value is of a type; numbers must be finite, and 1.0 is an integer. */
-export function fitsType(value: unknown, type: ParameterType): boolean {
-  switch (type) {
-    case "string":
-      return typeof value === "string";
-    case "boolean":
-      return typeof value === "boolean";
-    case "number":
-      return typeof value === "number" && Number.isFinite(value);
-    case "integer":
-      return Number.isInteger(value);
-    case "array":
-      return Array.isArray(value);
+/** Digits and what numbers are written with: nothing that a shell could take for a name, an option's name or a command. */
+const DIGITS = /^\^(?:(?:\\d|\\\.|[-0-9.,:]|\[(?:\\d|0-9|[0-9.,:+-])+\])(?:[*+?]|\{\d+(?:,\d*)?\})?)+\$$/;
+
+/** Whether no value of the parameter can be more to a shell than itself, wherever it reads it. */
+export function isInert({ type, items, enum: members, pattern }: Pick<Parameter, "type" | "items" | "enum" | "pattern">): boolean {
+  const of = type === "array" ? items : type;
+  if (of === "number" || of === "integer" || of === "boolean") return true;
+  // A letter alone may be the operator of a test, and a word with a dash an option.
+  if (members !== null) {
+    return members.every((member) => /^(?:[\w.,:+/@% -]{2,}|[^\W_RVv])$/.test(String(member)) && !/^-/.test(String(member)));
   }
+  return pattern !== null && DIGITS.test(pattern.source);
 }

@@ -2,11 +2,13 @@
  * Reading of command text: words, operators, comments, keywords as far as they change quoting (`case`, `[[`, `((`),
  * here-documents that are due.
  */
-import { subscriptOf } from "./shell-evaluation.ts";
+import { endArgument } from "./shell-arguments.ts";
+import { assignedName, mentionNames, subscriptOf } from "./shell-evaluation.ts";
 import { newArithmeticFrame } from "./shell-expansions.ts";
+import { POSITIONAL, STANDARD_INPUT } from "./shell-flow.ts";
 import { isSubstituted, MIXED_UP, newDelimiterReading, newHereFrame, readDelimiter } from "./shell-here.ts";
 import type { ShellReader } from "./shell-reader.ts";
-import { type CommandFrame, type Group, newCommandFrame, newSimpleCommand, OPAQUE } from "./shell-state.ts";
+import { type CommandFrame, ESCAPE, type Group, newCommandFrame, newSimpleCommand, OPAQUE, UNKNOWN } from "./shell-state.ts";
 
 export function readCommand(reader: ShellReader, frame: CommandFrame, char: string, at: number): void {
   if (frame.comment && char !== "\n") return;
@@ -26,10 +28,10 @@ export function readCommand(reader: ShellReader, frame: CommandFrame, char: stri
       reader.escaped = true;
       return;
     case "'":
-      extendWord(frame, OPAQUE);
+      frame.word = extended(frame.word, OPAQUE);
       return reader.push({ kind: "single" });
     case '"':
-      extendWord(frame, OPAQUE);
+      frame.word = extended(frame.word, OPAQUE);
       return reader.push({ kind: "double" });
     case "`":
       extendWord(frame, OPAQUE);
@@ -52,28 +54,58 @@ export function readCommand(reader: ShellReader, frame: CommandFrame, char: stri
     case ">":
       return readRedirection(reader, frame, char, at);
     default:
-      return readPlain(frame, char);
+      return readPlain(reader, frame, char, at);
   }
 }
 
-/** A value stands here: a word goes on with it. */
-export function commandValue(frame: CommandFrame): void {
+/** A value begins here. */
+export function beginValue(frame: CommandFrame): void {
   if (frame.operator === "(") push(frame, { kind: "paren" });
   frame.operator = "";
+}
+
+/** A word goes on with a value. */
+export function commandValue(frame: CommandFrame): void {
   extendWord(frame, OPAQUE);
 }
 
 /** Only the beginning of a word can matter: no keyword is that long. */
 const LONGEST_WORD = 128;
 
-function extendWord(frame: CommandFrame, char: string): void {
-  if (frame.word.length < LONGEST_WORD) frame.word += char;
+function extended(text: string, char: string): string {
+  return text.length < LONGEST_WORD ? text + char : text;
 }
 
-function readPlain(frame: CommandFrame, char: string): void {
+function extendWord(frame: CommandFrame, char: string): void {
+  frame.word = extended(frame.word, char);
+  frame.plain = extended(frame.plain, char);
+}
+
+export function extendPlain(reader: ShellReader, frame: CommandFrame, char: string): void {
+  frame.plain = extended(frame.plain, char);
+  if (frame.plain.length === LONGEST_WORD && !/[^\w[\]-]/.test(frame.plain)) reader.lose("a very long name", reader.at);
+}
+
+/** Where the elements of a list would not all be words of the same kind: a value, a file, a name. */
+export function isOneWord({ redirect, position, groups, plain, command }: CommandFrame): boolean {
+  if (groups.at(-1)?.kind === "array" || groups.at(-1)?.kind === "condition") return false;
+  if (redirect) return true;
+  if (position === "argument") return ["declare", "typeset", "local", "export", "readonly", "test", "["].includes(command.program ?? "");
+  return ["command", "assigned"].includes(position) && assignedName(plain) !== null;
+}
+
+function endSubscript(reader: ShellReader, frame: CommandFrame, at: number): void {
+  const calculated = subscriptOf(frame);
+  frame.subscript--;
+  if (!calculated) return;
+  const from = frame.plain.indexOf("[");
+  mentionNames(reader, frame.plain.slice(from + 1), at, "arithmetic", assignedName(`${frame.plain.slice(0, from)}=`) ?? "");
+}
+
+function readPlain(reader: ShellReader, frame: CommandFrame, char: string, at: number): void {
   if (char === "[" && (frame.subscript > 0 || /^[A-Za-z_]\w*$/.test(frame.word))) frame.subscript++;
   else if (char === "[" && frame.word === "" && frame.groups.at(-1)?.kind === "array") frame.subscript++;
-  else if (char === "]" && frame.subscript > 0) frame.subscript--;
+  else if (char === "]" && frame.subscript > 0) endSubscript(reader, frame, at);
   extendWord(frame, char);
 }
 
@@ -102,6 +134,8 @@ function push(frame: CommandFrame, group: Group): void {
 
 function beginCommand(frame: CommandFrame): void {
   frame.word = "";
+  frame.plain = "";
+  frame.wild = [];
   frame.subscript = 0;
   frame.redirect = false;
   frame.position = "command";
@@ -132,6 +166,7 @@ function readOperator(reader: ShellReader, frame: CommandFrame, char: string, at
       return "(<>&|".includes(char);
     case "<<":
       if (frame.groups.at(-1)?.kind === "condition") reader.lose("`<<` in `[[`", at);
+      frame.hereString = char === "<";
       if (char === "<") return true;
       frame.redirect = false;
       frame.delimiter = newDelimiterReading(char === "-");
@@ -167,14 +202,17 @@ function readSeparator(reader: ShellReader, frame: CommandFrame, char: string, a
   endWord(reader, frame, at);
   const group = frame.groups.at(-1);
   if (group?.kind === "condition") {
-    group.tags = [];
+    group.sources = [];
     group.arithmetic = false;
   } else if (group?.kind === "array") reader.lose(`\`${char}\` in an array`, at);
   else if (["pattern", "more_pattern"].includes(frame.position) && char === "|") frame.position = "more_pattern";
   else if (["subject", "in", "pattern", "more_pattern"].includes(frame.position)) reader.die("a `case` that is not complete", at);
   else {
     if (char === ";" && frame.pending.length > 0 && isSubstituted(reader)) reader.lose(`a \`;\` after a here-document ${MIXED_UP}`, at);
+    const { output } = frame.command;
     beginCommand(frame);
+    if (char === "|") frame.command.input = output;
+    if (char === "|") reader.flows.flow({ to: STANDARD_INPUT, from: output, level: "output", at });
     if (char !== "|") frame.operator = char;
   }
 }
@@ -182,12 +220,16 @@ function readSeparator(reader: ShellReader, frame: CommandFrame, char: string, a
 function readRedirection(reader: ShellReader, frame: CommandFrame, char: string, at: number): void {
   const kind = frame.groups.at(-1)?.kind;
   if (kind === "array") return reader.lose("a redirection in an array", at);
-  if (/^(?:\d+|\{\w+\})$/.test(frame.word)) frame.word = "";
-  else endWord(reader, frame, at);
+  if (/^(?:\d+|\{\w+\})$/.test(frame.word)) frame.word = frame.plain = "";
+  else if (/^\{.*\}$/s.test(frame.plain)) {
+    mentionNames(reader, frame.plain, at, "read_twice");
+    reader.lose("a redirection to a descriptor in a subscript", at);
+  } else endWord(reader, frame, at);
   frame.operator = char;
   if (kind === "condition") return;
   frame.redirect = true;
   frame.duplicates = false;
+  frame.hereString = false;
   if (frame.position === "command") frame.position = "assigned";
 }
 
@@ -198,8 +240,9 @@ function openParenthesis(reader: ShellReader, frame: CommandFrame, at: number): 
   else if (last === "=" && /^(?:[A-Za-z_]\w*(?:\[.*\])?)\+?=$/s.test(frame.word)) {
     // bash 5.2 does not see backslashes in it.
     if (isSubstituted(reader)) return reader.lose("an array inside `$(…)`, which bash reads differently", at);
-    frame.groups.push({ kind: "array", word: frame.word, position: frame.position });
-    frame.word = "";
+    reader.flows.note("array", assignedName(frame.plain) ?? "");
+    frame.groups.push({ kind: "array", word: frame.word, plain: frame.plain, position: frame.position });
+    frame.word = frame.plain = "";
     frame.position = "argument";
   } else if (last !== "" && "?*+@!".includes(last) && frame.word !== "!") {
     frame.groups.push({ kind: "glob" });
@@ -207,8 +250,10 @@ function openParenthesis(reader: ShellReader, frame: CommandFrame, at: number): 
   } else if (group?.kind === "array") reader.lose("a parenthesis in an array", at);
   else if (frame.word === "" && frame.position === "pattern") frame.position = "more_pattern";
   else if (frame.word === "" && (frame.position === "command" || frame.position === "for")) frame.operator = "(";
-  else if (definesFunction(frame)) push(frame, { kind: "paren" });
-  else reader.lose("a parenthesis in an unusual place", at);
+  else if (definesFunction(frame)) {
+    reader.flows.note("function", frame.word === "" ? frame.command.program ?? "" : frame.word);
+    push(frame, { kind: "paren" });
+  } else reader.lose("a parenthesis in an unusual place", at);
 }
 
 function definesFunction(frame: CommandFrame): boolean {
@@ -228,6 +273,7 @@ function closeParenthesis(reader: ShellReader, frame: CommandFrame, at: number):
   } else if (group?.kind === "array") {
     frame.groups.pop();
     frame.word = `${group.word}${OPAQUE})`;
+    frame.plain = `${group.plain}${OPAQUE})`;
     frame.position = group.position;
   } else if (group !== undefined || frame.opener !== "substitution") reader.die("a `)` that closes nothing", at);
   else if (frame.pending.length > 0) reader.lose("a here-document that is due when its `$(…)` closes", at);
@@ -235,29 +281,37 @@ function closeParenthesis(reader: ShellReader, frame: CommandFrame, at: number):
 }
 
 function endWord(reader: ShellReader, frame: CommandFrame, at: number): void {
-  const word = frame.word;
+  const { word, plain } = frame;
   if (word === "") return;
-  frame.word = "";
+  frame.word = frame.plain = "";
   frame.subscript = 0;
   if (frame.redirect) {
     frame.redirect = false;
     return;
   }
   const group = frame.groups.at(-1);
-  if (group?.kind === "condition") return endConditionWord(reader, frame, group, word);
+  if (group?.kind === "condition") return endConditionWord(reader, frame, group, word, at);
   if (group?.kind === "array") return;
+  endWordOf(reader, frame, word, plain, at);
+  frame.wild = [];
+}
+
+function endWordOf(reader: ShellReader, frame: CommandFrame, word: string, plain: string, at: number): void {
   switch (frame.position) {
     case "command":
-      return endFirstWord(reader, frame, word, at);
+      return endFirstWord(reader, frame, word, plain, at);
     case "assigned":
-      if (!isAssignment(word)) beginArguments(reader, frame, word, at);
+      if (!isAssignment(word)) beginArguments(reader, frame, word, plain, at);
       return;
     case "argument":
-      return noteArgument(reader, frame, word, at);
+      return noteArgument(reader, frame, word, plain, at);
     case "for":
+      frame.command.target = plain;
+      reader.flows.flow({ to: plain, from: POSITIONAL, level: "value", at });
       frame.position = "assigned";
       return;
     case "function":
+      reader.flows.note("function", plain);
       frame.position = "command";
       return;
     case "subject":
@@ -277,9 +331,9 @@ function endWord(reader: ShellReader, frame: CommandFrame, at: number): void {
 }
 
 /** Words after which a keyword may follow; `-p` is an option of `time`. */
-const GOING_ON = new Set(["-p", "if", "then", "else", "elif", "while", "until", "do", "time", "!", "{", "}", "fi", "done"]);
+const GOING_ON = new Set(["-p", "--", "if", "then", "else", "elif", "while", "until", "do", "time", "!", "{", "}", "fi", "done"]);
 
-function endFirstWord(reader: ShellReader, frame: CommandFrame, word: string, at: number): void {
+function endFirstWord(reader: ShellReader, frame: CommandFrame, word: string, plain: string, at: number): void {
   if (GOING_ON.has(word)) return;
   if (word === "case") {
     frame.groups.push({ kind: "case" });
@@ -287,11 +341,11 @@ function endFirstWord(reader: ShellReader, frame: CommandFrame, word: string, at
   } else if (word === "esac") endCase(reader, frame, at);
   else if (word === "for" || word === "select") frame.position = "for";
   else if (word === "function") frame.position = "function";
-  else if (word === "[[") frame.groups.push({ kind: "condition", depth: 0, tags: [], arithmetic: false });
+  else if (word === "[[") frame.groups.push({ kind: "condition", depth: 0, sources: [], arithmetic: false });
   else if (word === "coproc") reader.lose("`coproc`", at);
   else if (word === "alias" && reader.dialect === "sh") reader.lose("`alias`, which may change how the rest is read", at);
   else if (isAssignment(word)) frame.position = "assigned";
-  else beginArguments(reader, frame, word, at);
+  else beginArguments(reader, frame, word, plain, at);
 }
 
 function endCase(reader: ShellReader, frame: CommandFrame, at: number): void {
@@ -304,39 +358,64 @@ function isAssignment(word: string): boolean {
   return /^[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=/.test(word);
 }
 
-function beginArguments(reader: ShellReader, frame: CommandFrame, word: string, at: number): void {
+/** They run the builtin, or the program, that is named after their options. */
+const PREFIXES = new Set(["builtin", "command"]);
+
+function beginArguments(reader: ShellReader, frame: CommandFrame, word: string, plain: string, at: number): void {
+  const { command } = frame;
+  if (/\{.*(?:,|\.\.).*\}/s.test(word)) return reader.lose("a brace expansion that names a command", at);
+  if (plain.includes(ESCAPE)) return reader.lose("an escape such as \\x2d in the name of a command", at);
+  if (PREFIXES.has(plain)) command.prefix = plain;
+  const options = command.prefix === "" || PREFIXES.has(plain) ? null : /^-[pvV-]*$/.exec(plain)?.[0] ?? null;
+  if (command.prefix !== "" && (PREFIXES.has(plain) || (options !== null && !/[vV]/.test(options)))) {
+    frame.position = "assigned";
+    return;
+  }
   frame.position = "argument";
-  frame.command.program = word;
-  noteArgument(reader, frame, word, at);
+  command.output = `|${at}`;
+  command.program = options !== null ? "command -v" : plain.includes(OPAQUE) ? UNKNOWN : plain;
+  noteWord(reader, frame, plain, at);
+  if (command.program === "do") beginCommand(frame);
 }
 
-const SHELLS = new Set(["sh", "bash", "dash", "zsh", "ksh", "ash", "su"]);
+const SHELLS = new Set(["sh", "bash", "dash", "zsh", "ksh", "ash", "su", `${OPAQUE}SHELL`, `${OPAQUE}BASH`]);
 
-const ATTRIBUTING = new Set(["declare", "typeset", "local", "export", "readonly"]);
-
-function noteArgument(reader: ShellReader, frame: CommandFrame, word: string, at: number): void {
-  const command = frame.command;
-  if (ATTRIBUTING.has(command.program ?? "") && /^[-+]/.test(word)) {
-    command.flags += word;
-    if (/[in]/.test(word)) reader.lose(`\`${command.program} ${word}\`, after which bash calculates what is assigned`, at);
-  }
+function noteArgument(reader: ShellReader, frame: CommandFrame, word: string, plain: string, at: number): void {
   // `for x do` has no separator before its body.
-  if (command.program === "do") return beginCommand(frame);
-  const name = word.slice(word.lastIndexOf("/") + 1);
+  endArgument(reader, frame, word, plain, at);
+  noteWord(reader, frame, plain, at);
+}
+
+function noteWord(reader: ShellReader, frame: CommandFrame, plain: string, at: number): void {
+  const command = frame.command;
+  const name = plain.slice(plain.lastIndexOf("/") + 1);
+  command.runs = command.shell && (/^-[A-Za-z]*c[A-Za-z]*$/.test(plain) || (command.runs && plain.startsWith("-")));
   command.shell ||= SHELLS.has(name);
   command.remote ||= name === "ssh";
-  command.ended ||= word === "--";
-  command.previous = word;
+  command.ended ||= plain === "--";
+  command.previous = plain;
+  if (!command.shell && !command.remote) return;
+  if (command.input !== "") reader.flows.sink({ kind: "evaluated", from: [command.input], at });
+  frame.pending = frame.pending.map((document) => ({ ...document, evaluated: true }));
 }
 
 const CALCULATING = new Set(["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"]);
 
-function endConditionWord(reader: ShellReader, frame: CommandFrame, group: Extract<Group, { kind: "condition" }>, word: string): void {
+function endConditionWord(
+  reader: ShellReader,
+  frame: CommandFrame,
+  group: Extract<Group, { kind: "condition" }>,
+  word: string,
+  at: number,
+): void {
   if (word === "]]") {
     frame.groups.pop();
     frame.position = "command";
   } else if (CALCULATING.has(word)) {
     group.arithmetic = true;
-    for (const tag of group.tags) reader.object(tag, { kind: "refused", code: "arithmetic" });
+    for (const source of group.sources) reader.flows.sink({ kind: "arithmetic", from: [source], at });
+  } else if (/^[A-Za-z_]\w*$/.test(word)) {
+    group.sources.push(word);
+    if (group.arithmetic) reader.flows.sink({ kind: "arithmetic", from: [word], at });
   }
 }

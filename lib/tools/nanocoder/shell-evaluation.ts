@@ -1,14 +1,16 @@
-/** Words that bash looks into once more after their quotes are gone: no quoting helps a value there. */
+/** Facts of the shell that several readers need: where it calculates, and which word of a command is what. */
+import type { Sink } from "./shell-flow.ts";
+import type { ShellReader } from "./shell-reader.ts";
 import type { CommandFrame } from "./shell-state.ts";
 
 /** Inside the brackets of `name[…]` where bash calculates them. */
 export function subscriptOf(frame: CommandFrame): boolean {
   if (frame.subscript === 0) return false;
-  return frame.position !== "argument" || frame.groups.at(-1)?.kind === "array" || DECLARING.has(frame.command.program ?? "");
+  return frame.position !== "argument" || frame.groups.at(-1)?.kind === "array" || SUBSCRIPTED.has(frame.command.program ?? "");
 }
 
 /** Builtins that take names, subscripts included, as arguments. */
-const DECLARING = new Set([
+const SUBSCRIPTED = new Set([
   "declare",
   "typeset",
   "local",
@@ -26,32 +28,19 @@ const DECLARING = new Set([
   "[",
 ]);
 
-/**
- * Whether bash reads the current word once more after its quotes are gone, and then runs commands that it finds in it:
- * in a subscript, in arithmetic, in the list that a declared array gets, in the target of `>&`.
- */
-export function isReadTwice({ redirect, duplicates, position, groups, word, command }: CommandFrame): boolean {
-  if (redirect) return duplicates;
-  if (groups.at(-1)?.kind === "array" || groups.at(-1)?.kind === "condition") return false;
-  if (position !== "argument") return /^(?:RANDOM|OPTIND|PS4|ENV|BASH_ENV)\+?=/.test(word);
-  switch (command.program) {
-    case "let":
-    case "declare":
-    case "typeset":
-    case "unset":
-      return true;
-    case "local":
-      return !word.includes("=") || /[aA]/.test(command.flags);
-    case "export":
-    case "readonly":
-      return /[aA]/.test(command.flags);
-    case "read":
-      return !/^-[A-Za-z]*[dinNptu]$/.test(command.previous);
-    case "printf":
-    case "test":
-    case "[":
-      return command.previous === "-v";
-    default:
-      return false;
+/** The variable that a word assigns to, so far as it was read; null if it is no assignment. */
+export function assignedName(plain: string): string | null {
+  return /^([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=/.exec(plain)?.[1] ?? null;
+}
+
+/** Whether what a command prints is what it was given. */
+export function printsArguments(program: string | null): boolean {
+  return program === "echo" || program === "printf";
+}
+
+/** Names in text that the shell calculates. */
+export function mentionNames(reader: ShellReader, text: string, at: number, kind: Sink["kind"] = "arithmetic", of?: string): void {
+  for (const [name] of text.matchAll(/(?<!\w)[A-Za-z_]\w*/g)) {
+    reader.flows.sink({ kind, from: [name], at, ...(of === undefined ? {} : { of }) });
   }
 }

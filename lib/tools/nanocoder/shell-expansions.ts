@@ -1,29 +1,46 @@
 /** Parameter expansions and arithmetic: where they end, and whether a value may stand in them. */
+import { mentionNames } from "./shell-evaluation.ts";
+import { mentionParameter } from "./shell-mention.ts";
 import type { ShellReader } from "./shell-reader.ts";
 import type { ArithmeticFrame, Frame, ParameterFrame } from "./shell-state.ts";
 
 export function newParameterFrame(around: Frame): ParameterFrame {
   const quoting = around.kind === "double" || around.kind === "here" ? around.kind : around.kind === "parameter" ? around.around : null;
-  return { kind: "parameter", around: quoting, phase: "start", prefixed: false, cuts: false, last: "" };
+  return { kind: "parameter", around: quoting, phase: "start", prefixed: "", name: "", text: "", cuts: false, last: "" };
 }
 
 export function newArithmeticFrame(close: ArithmeticFrame["close"], command: boolean): ArithmeticFrame {
-  return { kind: "arithmetic", close, command, depth: 0, closing: false, last: "" };
+  return { kind: "arithmetic", close, command, depth: 0, closing: false, last: "", name: "" };
 }
 
 export function readParameter(reader: ShellReader, frame: ParameterFrame, char: string, at: number): void {
   const last = frame.last;
   frame.last = char;
-  if (char === "}") return reader.pop();
+  if (char === "}") {
+    reader.pop();
+    return mentionParameter(reader, frame, at);
+  }
   if (frame.around !== null && quotesDiffer(frame, char)) {
     return reader.lose("a quote in `${…}` inside quotes, which shells read differently", at);
   }
   if (char === "(" && (last === "<" || last === ">")) return reader.lose("a process substitution in `${…}`", at);
   advanceParameter(frame, char);
+  noteText(reader, frame, char, at);
   if (frame.phase === "start" && /[\s|]/.test(char)) return reader.lose("`${ …}`, a command in newer shells only", at);
   if (char === "'") reader.push({ kind: "single" });
   else if (char === '"') reader.push({ kind: "double" });
   else if (char !== "$" || frame.phase !== "name") reader.readExpansions(char);
+}
+
+/** More of an offset or a subscript is not followed. */
+const LONGEST_TEXT = 256;
+
+function noteText(reader: ShellReader, frame: ParameterFrame, char: string, at: number): void {
+  if (frame.text === "" && frame.phase === "name") {
+    if (/[\w@*]/.test(char)) frame.name += char;
+  } else if (frame.text.length < LONGEST_TEXT) {
+    if (frame.phase !== "word" || frame.text.length < 2) frame.text += char;
+  } else if (frame.phase !== "word") reader.lose("a long subscript or offset", at);
 }
 
 /** Whether shells disagree on a quote in an expansion that is quoted itself. */
@@ -37,7 +54,7 @@ function advanceParameter(frame: ParameterFrame, char: string): void {
   if (frame.phase === "start" || frame.phase === "name") {
     if (/\w/.test(char)) frame.phase = "name";
     else if (frame.phase === "start" && (char === "#" || char === "!")) {
-      frame.prefixed = true;
+      frame.prefixed = char;
       frame.phase = "name";
     } else if (frame.phase === "start" && /[@*?$-]/.test(char)) frame.phase = "name";
     else if (char === ":") frame.phase = "colon";
@@ -51,6 +68,12 @@ function advanceParameter(frame: ParameterFrame, char: string): void {
 }
 
 export function readArithmetic(reader: ShellReader, frame: ArithmeticFrame, char: string, at: number): void {
+  if (/\w/.test(char)) {
+    if (reader.name === null) frame.name += char;
+  } else {
+    mentionNames(reader, frame.name, at);
+    frame.name = "";
+  }
   const last = frame.last;
   frame.last = char;
   if (frame.closing) {

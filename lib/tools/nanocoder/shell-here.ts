@@ -39,9 +39,10 @@ export function readDelimiter(reader: ShellReader, frame: CommandFrame, reading:
 function endDelimiter(reader: ShellReader, frame: CommandFrame, reading: DelimiterReading, at: number): false {
   const { text, strip, quoted } = reading;
   const substituted = isSubstituted(reader);
+  const evaluated = frame.command.shell || frame.command.remote;
   if (substituted && frame.pending.length > 0) reader.lose(`a second here-document on one line ${MIXED_UP}`, at);
   if (/[^ -~]/.test(text)) reader.lose("an unusual delimiter of a here-document", at);
-  frame.pending.push({ delimiter: text, strip, quoted, substituted, damaging: reader.dialect === "sh" });
+  frame.pending.push({ delimiter: text, strip, quoted, substituted, damaging: reader.dialect === "sh", evaluated });
   frame.delimiter = null;
   return false;
 }

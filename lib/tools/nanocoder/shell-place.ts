@@ -1,5 +1,5 @@
 /** In what place of the shell's quoting a tag stands, or why nothing can be put there. */
-import { isReadTwice, subscriptOf } from "./shell-evaluation.ts";
+import { subscriptOf } from "./shell-evaluation.ts";
 import type { ShellReader } from "./shell-reader.ts";
 import type { Frame, HereDocument, HereFrame } from "./shell-state.ts";
 
@@ -20,6 +20,7 @@ export type RefusalCode =
   | "after_backslash"
   | "arithmetic"
   | "read_twice"
+  | "list"
   | "backticks_in_quotes"
   | "here_delimiter"
   | "here_end"
@@ -27,7 +28,8 @@ export type RefusalCode =
   | "ansi_in_sh"
   | "unreadable"
   | "ambiguous"
-  | "entangled";
+  | "entangled"
+  | "too_costly";
 
 export interface Refusal {
   readonly kind: "refused";
@@ -90,9 +92,8 @@ function placeInDocument({ document, line }: HereFrame, spot: Omit<Spot, "kind">
 function refusalIn(frames: readonly Frame[]): Refusal | null {
   if (frames.some((frame) => frame.kind === "command" && frame.redirect && frame.duplicates)) return refused("read_twice");
   for (const frame of frames.toReversed()) {
-    if (frame.kind === "command" && isReadTwice(frame)) return refused("read_twice");
     if (frame.kind === "command") return subscriptOf(frame) ? refused("arithmetic") : null;
-    if (frame.kind !== "parameter" || (frame.phase === "word" && !frame.prefixed && frame.around === null)) continue;
+    if (frame.kind !== "parameter" || (frame.phase === "word" && frame.prefixed === "" && frame.around === null)) continue;
     return refused(["colon", "offset", "subscript"].includes(frame.phase) ? "arithmetic" : "parameter");
   }
   return null;

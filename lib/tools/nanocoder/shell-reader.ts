@@ -7,11 +7,13 @@
  * Q3  A value that was put in is opaque: it ends nothing, begins nothing and is never looked at.
  * Q4  The state is plain data (`shell-state.ts`): a fork reads on by itself; equal keys read on equally.
  */
-import { commandValue, readCommand } from "./shell-command.ts";
+import { beginValue, commandValue, extendPlain, isOneWord, readCommand } from "./shell-command.ts";
 import { newArithmeticFrame, newParameterFrame, readArithmetic, readParameter } from "./shell-expansions.ts";
+import { type Flows, POSITIONAL, tagSource } from "./shell-flow.ts";
 import { extendLine, readHere, watchHere } from "./shell-here.ts";
+import { mention } from "./shell-mention.ts";
 import { type Place, placeOf, type Refusal } from "./shell-place.ts";
-import { type CommandFrame, type Dialect, type Frame, type Lost, newCommandFrame, OPAQUE } from "./shell-state.ts";
+import { type CommandFrame, type Dialect, ESCAPE, type Frame, type Lost, newCommandFrame, OPAQUE } from "./shell-state.ts";
 
 /** Every character costs a look at each. */
 const DEEPEST = 40;
@@ -30,14 +32,27 @@ export class ShellReader {
   inner: ShellReader | null = null;
   innerEscaped = false;
   fate: Lost | null = null;
+  /** The name of a variable after `$`, as far as it was read. */
+  name: string | null = null;
   readonly #dialect: Dialect;
   readonly #object: Objection;
+  readonly #flows: Flows;
   #at = 0;
 
-  constructor(dialect: Dialect, object: Objection, opener: CommandFrame["opener"] = "script") {
+  constructor(dialect: Dialect, object: Objection, flows: Flows, opener: CommandFrame["opener"] = "script", source = "") {
     this.#dialect = dialect;
     this.#object = object;
-    this.frames = [newCommandFrame(opener)];
+    this.#flows = flows;
+    this.frames = [newCommandFrame(opener, source)];
+  }
+
+  get flows(): Flows {
+    return this.#flows;
+  }
+
+  /** The character that is being read. */
+  get at(): number {
+    return this.#at;
   }
 
   get dialect(): Dialect {
@@ -50,11 +65,13 @@ export class ShellReader {
   }
 
   fork(): ShellReader {
+    // It reads no more.
+    if (this.fate !== null) return this;
     return this.#revive(JSON.parse(JSON.stringify(this)) as ShellReader);
   }
 
   #revive(plain: ShellReader): ShellReader {
-    const copy = new ShellReader(this.#dialect, this.#object);
+    const copy = new ShellReader(this.#dialect, this.#object, this.#flows);
     Object.assign(copy, plain, { inner: plain.inner === null ? null : this.#revive(plain.inner) });
     return copy;
   }
@@ -68,6 +85,7 @@ export class ShellReader {
   feed(char: string, at: number): void {
     if (this.fate !== null) return;
     this.#at = at;
+    if (this.inner === null) this.#feedName(char, at);
     this.#watchLines(char, at);
     if (this.inner !== null) this.#feedBackticks(this.inner, char, at);
     else if (this.escaped) this.#feedEscaped(char, at);
@@ -76,23 +94,56 @@ export class ShellReader {
   }
 
   /** Reads on over a value that renders as something. */
-  value(tag: number): void {
+  value(tag: number, list: boolean): void {
     if (this.fate !== null) return;
+    if (this.inner === null) this.#endName(tag);
     for (const frame of this.frames) {
       if (frame.kind !== "here") continue;
       frame.line = null;
       frame.backslash = false;
     }
-    if (this.inner !== null) return this.inner.value(tag);
+    if (this.inner !== null) return this.inner.value(tag, list);
     if (this.substitution) this.#enterSubstitution();
     const top = this.top;
+    if (top.kind === "command" && list && isOneWord(top)) this.object(tag, { kind: "refused", code: "list" });
+    if (top.kind === "command") beginValue(top);
+    mention(this, tagSource(tag), tag);
     if (top.kind === "command") commandValue(top);
     else if (top.kind === "parameter") top.last = OPAQUE;
-    this.#noteCondition(tag);
+    else this.literal(OPAQUE);
+  }
+
+  /** The script ends here. */
+  end(at: number): void {
+    if (this.fate !== null || this.inner !== null) return;
+    this.feed("\n", at);
+  }
+
+  /** A character inside of quotes, for the word that they stand in. */
+  literal(char: string): void {
+    const around = this.frames.at(-2);
+    if (around?.kind === "command" && this.top.kind !== "here") extendPlain(this, around, char);
+  }
+
+  #feedName(char: string, at: number): void {
+    if (this.name === null) return;
+    if (/\w/.test(char)) this.name += char;
+    else this.#endName(at);
+  }
+
+  #endName(at: number): void {
+    const name = this.name;
+    this.name = null;
+    if (name !== null) mention(this, name, at);
   }
 
   get #inString(): boolean {
     return this.inner === null && ["single", "double", "ansi"].includes(this.top.kind);
+  }
+
+  /** How much one character costs to read. */
+  get depth(): number {
+    return this.frames.length + (this.inner?.depth ?? 0);
   }
 
   get top(): Frame {
@@ -127,7 +178,9 @@ export class ShellReader {
   }
 
   openBackticks(): void {
-    this.inner = new ShellReader(this.#dialect, this.#object, "backtick");
+    const source = `$(${this.#at}`;
+    mention(this, source, this.#at);
+    this.inner = new ShellReader(this.#dialect, this.#object, this.#flows, "backtick", source);
   }
 
   lose(why: string, at: number): void {
@@ -161,7 +214,9 @@ export class ShellReader {
 
   #enterSubstitution(): void {
     this.substitution = false;
-    this.push(newCommandFrame("substitution"));
+    const source = `$(${this.#at}`;
+    mention(this, source, this.#at);
+    this.push(newCommandFrame("substitution", source));
   }
 
   /** The character after `$`; false if the dollar stands for itself and the character still has to be read. */
@@ -171,14 +226,27 @@ export class ShellReader {
     else if (char === "{") this.push(newParameterFrame(top));
     else if ((char === "'" || char === '"') && top.kind === "parameter") {
       this.lose("`$` and a quote in `${…}`, which bash reads differently", at);
-    } else if (char === "'" && top.kind === "command") this.push({ kind: "ansi" });
-    else if (char === '"' && top.kind === "command") this.push({ kind: "double" });
-    else if (char === "[") this.#openBracketArithmetic(at);
+    } else if ((char === "'" || char === '"') && top.kind === "command") {
+      // The dollar is no part of the word.
+      top.plain = top.plain.slice(0, -1);
+      this.push({ kind: char === "'" ? "ansi" : "double" });
+    } else if (char === "[") this.#openBracketArithmetic(at);
     else if (char === "\\") {
       this.lose("a backslash right after `$`", at);
       return true;
-    } else return /[\w$#?@*!-]/.test(char);
+    } else {
+      if (/[A-Za-z_]/.test(char)) this.name = char;
+      else if (/[\d@*]/.test(char)) mention(this, POSITIONAL, at);
+      if (this.name !== null) this.#showName(char);
+      return /[\w$#?@*!-]/.test(char);
+    }
     return true;
+  }
+
+  /** The name goes on as part of the word; its first character was read with the dollar. */
+  #showName(char: string): void {
+    if (this.top.kind === "command") extendPlain(this, this.top, char);
+    else if (this.top.kind === "double") this.literal(char);
   }
 
   #openBracketArithmetic(at: number): void {
@@ -189,7 +257,12 @@ export class ShellReader {
   #feedEscaped(char: string, at: number): void {
     this.escaped = false;
     const top = this.top;
-    if (top.kind === "command" && char !== "\n") top.word += OPAQUE;
+    if (top.kind === "command" && char !== "\n") {
+      top.word += OPAQUE;
+      extendPlain(this, top, char);
+    }
+    if (top.kind === "double" && char !== "\n") this.literal('$`"\\'.includes(char) ? char : `\\${char}`);
+    if (top.kind === "ansi") this.literal(/[0-7xuUc]/.test(char) ? ESCAPE : char);
     if (top.kind === "here" && char === "\n") top.joined = true;
     else if (top.kind === "here") {
       extendLine(this, top, "\\", at);
@@ -218,15 +291,18 @@ export class ShellReader {
       case "command":
         return readCommand(this, top, char, at);
       case "double":
-        if (char === '"') this.pop();
-        else this.readExpansions(char);
+        if (char === '"') return this.pop();
+        if (char !== "\\") this.literal("$`".includes(char) ? OPAQUE : char);
+        this.readExpansions(char);
         return;
       case "single":
         if (char === "'") this.pop();
+        else this.literal(char);
         return;
       case "ansi":
         if (char === "'") this.pop();
         else if (char === "\\") this.escaped = true;
+        else this.literal(char);
         return;
       case "parameter":
         return readParameter(this, top, char, at);
@@ -253,12 +329,5 @@ export class ShellReader {
         this.lose("a line that ends inside an expansion while a here-document is due", at);
       }
     }
-  }
-
-  #noteCondition(tag: number): void {
-    const group = this.command?.groups.at(-1);
-    if (group?.kind !== "condition") return;
-    group.tags.push(tag);
-    if (group.arithmetic) this.object(tag, { kind: "refused", code: "arithmetic" });
   }
 }

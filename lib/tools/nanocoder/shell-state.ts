@@ -7,6 +7,12 @@ export type Dialect = "bash" | "sh";
 /** A quoted or expanded part of a word: it is there, but it cannot be a keyword, an operator or a comment. */
 export const OPAQUE = "\u0000";
 
+/** An escape of `$'…'` that may be any character. */
+export const ESCAPE = "\u0000!";
+
+/** A command whose name is not written out. */
+export const UNKNOWN = "\u0000";
+
 export interface HereDocument {
   readonly delimiter: string;
   /** `<<-`: leading tabs of every line are dropped. */
@@ -17,6 +23,8 @@ export interface HereDocument {
   readonly substituted: boolean;
   /** dash drops a byte where a line begins like the delimiter and goes on with a character beyond ASCII. */
   readonly damaging: boolean;
+  /** A shell reads it as a script. */
+  readonly evaluated: boolean;
 }
 
 /** A delimiter that is being read after `<<`. */
@@ -46,13 +54,16 @@ export type Group =
   | { readonly kind: "case" }
   | { readonly kind: "glob" }
   /** `a=(…)`: back to that word afterwards. */
-  | { readonly kind: "array"; readonly word: string; readonly position: Position }
-  /** `[[ … ]]`. `tags`: those since the last `&&` or `||`; `arithmetic`: an operator there evaluates its operands. */
-  | { readonly kind: "condition"; depth: number; tags: number[]; arithmetic: boolean };
+  | { readonly kind: "array"; readonly word: string; readonly plain: string; readonly position: Position }
+  /** `[[ … ]]`. `sources`: what stands there since the last `&&` or `||`; `arithmetic`: an operator there evaluates its operands. */
+  | { readonly kind: "condition"; depth: number; sources: string[]; arithmetic: boolean };
 
-/** The simple command that is being read, as far as warnings need it. */
+/** The simple command that is being read. */
 export interface SimpleCommand {
+  /** Its name without quotes, after `builtin` and `command`; `UNKNOWN` if it is not written out. */
   program: string | null;
+  /** `builtin` or `command`, whose own options may follow. */
+  prefix: string;
   /** The last complete word, opaque parts included; empty before the first. */
   previous: string;
   /** `--` was there. */
@@ -61,8 +72,19 @@ export interface SimpleCommand {
   shell: boolean;
   /** A word is `ssh`. */
   remote: boolean;
+  /** The next word is a script for a shell, or one of the options before it. */
+  runs: boolean;
   /** Words so far that begin with `-` or `+`, of a command that declares names. */
   flags: string;
+  /** Of `printf` and `read`. `value`: the next word is that of an option. */
+  stage: "options" | "value" | "operands";
+  /** What the word before may have of a value and be `-v`, of `test`; empty if it is `-v`, null if it cannot be. */
+  operator: string[] | null;
+  /** The variable of a `for` or of `printf -v`. */
+  target: string;
+  /** What it prints, and what the command before it in a pipe prints; as sources of values. */
+  output: string;
+  input: string;
 }
 
 export interface CommandFrame {
@@ -72,11 +94,19 @@ export interface CommandFrame {
   groups: Group[];
   position: Position;
   word: string;
+  /** The word without its quotes; what expands is `OPAQUE`, a variable followed by its name. */
+  plain: string;
+  /** Sources of values in the word, where that matters. */
+  wild: string[];
+  /** Where it is a substitution: the source of what it prints. */
+  readonly source: string;
   /** Open `[` of a subscript `name[…]`; 0 outside. */
   subscript: number;
   redirect: boolean;
   /** The redirection is `>&`. */
   duplicates: boolean;
+  /** The redirection is `<<<`. */
+  hereString: boolean;
   /** The beginning of an operator whose next character decides: `<`, `<<`, `>`, `(`, `;`, `;;`, `&`. */
   operator: string;
   comment: boolean;
@@ -100,7 +130,10 @@ export interface ParameterFrame {
   readonly around: "double" | "here" | null;
   phase: "start" | "name" | "colon" | "word" | "offset" | "subscript";
   /** `${#x}` and `${!x}`. */
-  prefixed: boolean;
+  prefixed: "" | "#" | "!";
+  name: string;
+  /** What follows the name; only its beginning in a `word`. */
+  text: string;
   /** What follows is a pattern to cut off: `#` or `%`. */
   cuts: boolean;
   /** The last character, for `<(`. */
@@ -117,6 +150,8 @@ export interface ArithmeticFrame {
   /** The first of the two closing parentheses was read. */
   closing: boolean;
   last: string;
+  /** The name or number that is being read. */
+  name: string;
 }
 
 export interface HereFrame {
@@ -138,16 +173,20 @@ export interface Lost {
   readonly at: number;
 }
 
-export function newCommandFrame(opener: CommandFrame["opener"]): CommandFrame {
+export function newCommandFrame(opener: CommandFrame["opener"], source = ""): CommandFrame {
   return {
     kind: "command",
     opener,
     groups: [],
     position: "command",
     word: "",
+    plain: "",
+    wild: [],
+    source,
     subscript: 0,
     redirect: false,
     duplicates: false,
+    hereString: false,
     operator: "",
     comment: false,
     delimiter: null,
@@ -157,5 +196,19 @@ export function newCommandFrame(opener: CommandFrame["opener"]): CommandFrame {
 }
 
 export function newSimpleCommand(): SimpleCommand {
-  return { program: null, previous: "", ended: false, shell: false, remote: false, flags: "" };
+  return {
+    program: null,
+    prefix: "",
+    previous: "",
+    ended: false,
+    shell: false,
+    remote: false,
+    runs: false,
+    flags: "",
+    stage: "options",
+    operator: null,
+    target: "",
+    output: "",
+    input: "",
+  };
 }

@@ -27,7 +27,7 @@ export function situationOf(reader: ShellReader): Situation {
   if (reader.inner !== null) return situationOf(reader.inner);
   const frame = reader.command;
   if (frame === null) throw new TypeError("Cannot describe a tag as no command is open");
-  const { program, previous, ended, shell, remote } = frame.command;
+  const { program, previous, ended, remote } = frame.command;
   const fresh = reader.substitution;
   const plainWord = reader.top === frame && !fresh && frame.groups.at(-1)?.kind !== "condition" && frame.groups.at(-1)?.kind !== "array";
   return {
@@ -35,7 +35,7 @@ export function situationOf(reader: ShellReader): Situation {
     previous: fresh ? "" : previous.replaceAll(OPAQUE, ""),
     startsArgument: plainWord && frame.word === "" && frame.position === "argument" && !frame.redirect,
     optionsEnded: ended,
-    shellScript: shell && /^-[A-Za-z]*c$/.test(previous),
+    shellScript: frame.command.runs,
     remote,
     assignment: plainWord && /^[A-Za-z_]\w*\+?=/.test(frame.word) && (frame.position === "command" || frame.position === "assigned"),
     valueOfName: frame.word.includes("="),

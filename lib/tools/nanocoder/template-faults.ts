@@ -36,12 +36,27 @@ export function faultOfTag({ code, name, at, open }: TagProblem): Fault {
 }
 
 export function faultOfRefusal(at: number, { code, why, at: since }: Refusal): Fault {
-  const { message, remedy } = REFUSALS[code];
+  const { message, remedy } = since === undefined && why !== undefined && code in HELD ? HELD[code as keyof typeof HELD] : REFUSALS[code];
   const told = message.replace("$why", () => why ?? "");
   return { code: `tag_${code}`, at, message: told, remedy, ...(since === undefined ? {} : { also: since }) };
 }
 
 const IN_A_VARIABLE = "Put the value into a variable first (name={{ name }}) and use that here.";
+
+const LIMITED =
+  "Declare the parameter as type: integer, or give it a pattern of digits such as '^[0-9]+$'; where it is text, pass it as an argument instead.";
+
+/** A variable stands there, or what a command printed. */
+const HELD = {
+  arithmetic: {
+    message: "$why holds a value, and the shell runs commands that it finds in a subscript of what it calculates here",
+    remedy: LIMITED,
+  },
+  read_twice: {
+    message: "$why holds a value, and bash reads it a second time here and runs commands that it finds in it",
+    remedy: LIMITED,
+  },
+} as const;
 
 const REFUSALS: Readonly<Record<Refusal["code"], { readonly message: string; readonly remedy: string }>> = {
   after_dollar: {
@@ -54,11 +69,16 @@ const REFUSALS: Readonly<Record<Refusal["code"], { readonly message: string; rea
   },
   arithmetic: {
     message: "A tag cannot stand in arithmetic: the shell runs commands that it finds in a subscript there",
-    remedy: "Check the value first: case {{ name }} in (*[!0-9]*) exit 2;; esac, then use a variable.",
+    remedy:
+      "Declare the parameter as type: integer, or with a pattern of digits such as '^[0-9]+$', assign it (n={{ name }}) and use $n here.",
   },
   read_twice: {
     message: "A tag cannot stand here: bash reads this word a second time, without its quotes, and runs commands that it finds in it",
-    remedy: "Assign the value first, with nothing but name={{ name }}, and use the variable in another way.",
+    remedy: LIMITED,
+  },
+  list: {
+    message: "A list cannot stand here: its first element would be what is meant, and the second would become a command or another name",
+    remedy: "Assign an array, name=({{ name }}), or take one value.",
   },
   backticks_in_quotes: {
     message: "A tag cannot stand in backticks inside double quotes: shells take out its backslashes differently",
@@ -83,6 +103,10 @@ const REFUSALS: Readonly<Record<Refusal["code"], { readonly message: string; rea
   ambiguous: {
     message: "A tag cannot stand here, as its quoting depends on which sections are kept or which values are given",
     remedy: "Let each section begin and end in the same quotes.",
+  },
+  too_costly: {
+    message: "The quoting takes too long to follow, here or in the files before this one",
+    remedy: "Move the script to a file of its own and pass the values as arguments.",
   },
   entangled: { message: "Sections change the quoting in too many ways", remedy: "Let each section begin and end in the same quotes." },
 };

@@ -1,4 +1,5 @@
 /** From the text of a body to the tree of its tags. */
+import { Flows } from "./shell-flow.ts";
 import { ShellReader } from "./shell-reader.ts";
 import type { Dialect } from "./shell-state.ts";
 
@@ -63,13 +64,13 @@ function findTags(body: string): readonly Tag[] {
 function commentsOf(body: string, tags: readonly Tag[], dialect: Dialect): ReadonlyMap<Tag, number> {
   const comments = new Map<Tag, number>();
   if (!body.includes("#") || !tags.some(({ sigil }) => sigil !== "")) return comments;
-  const reader = new ShellReader(dialect, () => {});
+  const reader = new ShellReader(dialect, () => {}, new Flows());
   let at = 0;
   for (const [index, tag] of tags.entries()) {
     for (; at < tag.at; at++) reader.feed(body.charAt(at), at);
     at = tag.at + tag.raw.length;
     if (reader.place().kind === "comment") comments.set(tag, body.lastIndexOf("\n", tag.at));
-    else if (tag.sigil === "") reader.value(index);
+    else if (tag.sigil === "") reader.value(index, false);
   }
   return comments;
 }

@@ -6,6 +6,7 @@
  *     So a section may change the quoting only as long as no tag depends on it.
  * T3  What is refused is refused at load, at its line and column.
  */
+import { Flows, type Hit } from "./shell-flow.ts";
 import type { Place, Refusal, Spot } from "./shell-place.ts";
 import { ShellReader } from "./shell-reader.ts";
 import type { Dialect } from "./shell-state.ts";
@@ -19,6 +20,8 @@ export interface Declared {
   readonly optional: boolean;
   /** A list renders as nothing when it is empty, else as several words. */
   readonly list: boolean;
+  /** No value of it can be anything to a shell but itself: a number, say. */
+  readonly inert?: boolean;
 }
 
 export type Piece =
@@ -41,17 +44,35 @@ export interface CompiledTemplate {
   readonly uses: readonly TagUse[];
   /** Tags of names that no parameter has: they render as nothing. */
   readonly undeclared: readonly { readonly name: string; readonly at: number }[];
+  /** Places where something of a value is read a second time, as the author says. */
+  readonly evaluations: readonly Hit[];
 }
 
-export function compileTemplate(body: string, dialect: Dialect, parameters: ReadonlyMap<string, Declared>): CompiledTemplate {
+/** What compiling may cost: a look of the reader at one frame, or one character of its state, is a step. */
+export interface Budget {
+  steps: number;
+}
+
+/** A tenth of a second at most; hundreds of sections take a tenth of that. */
+const MOST_STEPS = 4_000_000;
+
+/** @param budget of all files that are loaded together. */
+export function compileTemplate(
+  body: string,
+  dialect: Dialect,
+  parameters: ReadonlyMap<string, Declared>,
+  budget: Budget = { steps: MOST_STEPS },
+): CompiledTemplate {
   const { nodes, problems } = parseTags(body, dialect, (name) => parameters.has(name));
   if (problems.some(({ code }) => code === "too_many_tags")) {
-    return { pieces: [], faults: problems.map(faultOfTag), uses: [], undeclared: [] };
+    return { pieces: [], faults: problems.map(faultOfTag), uses: [], undeclared: [], evaluations: [] };
   }
-  const compiler = new Compiler(dialect, parameters);
+  const compiler = new Compiler(dialect, parameters, Math.min(MOST_STEPS, budget.steps));
   const pieces = compiler.compile(nodes);
+  const evaluations = compiler.finish(body);
+  budget.steps -= compiler.spent;
   const faults = [...problems.map(faultOfTag), ...compiler.faults.values()].sort((left, right) => left.at - right.at);
-  return { pieces, faults, uses: compiler.uses, undeclared: compiler.undeclared };
+  return { pieces, faults, uses: compiler.uses, undeclared: compiler.undeclared, evaluations };
 }
 
 /** One way the script may read up to here: which names are known to be truthy or falsy on it. */
@@ -63,18 +84,31 @@ interface Path {
 /** Two paths that read on equally become one, so more than a few mean that sections change the quoting. */
 const MOST_PATHS = 32;
 
+/** What may read a variable a second time, in text that is not read otherwise. */
+const CALCULATING =
+  /\(\(|\$\[|\$\{!|@P\}|-[A-Za-z]*[invaAC]\b|\b(?:let|declare|typeset|local|unset|read|mapfile|readarray|eval|RANDOM|SRANDOM|OPTIND|HISTCMD)\b|-(?:eq|ne|lt|le|gt|ge|R)\b|\w\[/;
+
 class Compiler {
   /** By the place of the tag, so that a tag has one. */
   readonly faults = new Map<number, Fault>();
   readonly uses: TagUse[] = [];
   readonly undeclared: { name: string; at: number }[] = [];
   readonly #parameters: ReadonlyMap<string, Declared>;
+  readonly #flows = new Flows();
+  readonly #tags: number[] = [];
+  readonly #inert = new Set<number>();
   readonly #unreadable = new Set<number>();
   #paths: readonly Path[];
 
-  constructor(dialect: Dialect, parameters: ReadonlyMap<string, Declared>) {
+  /** Steps so far, and how many there may be. */
+  spent = 0;
+  #exhausted = false;
+  readonly #most: number;
+
+  constructor(dialect: Dialect, parameters: ReadonlyMap<string, Declared>, most: number) {
     this.#parameters = parameters;
-    this.#paths = [{ reader: new ShellReader(dialect, (tag, refusal) => this.#refuse(tag, refusal)), assumed: new Map() }];
+    this.#most = most;
+    this.#paths = [{ reader: new ShellReader(dialect, (tag, refusal) => this.#refuse(tag, refusal), this.#flows), assumed: new Map() }];
   }
 
   compile(nodes: readonly Node[]): readonly Piece[] {
@@ -90,13 +124,40 @@ class Compiler {
     });
   }
 
+  /** What is found once all of the script is known: faults, and what remains for warnings. */
+  finish(body: string): readonly Hit[] {
+    for (const { reader } of this.#paths) reader.end(body.length);
+    const hits = this.#flows.hits(this.#tags, this.#inert);
+    for (const hit of hits) {
+      if (hit.level === "output" || hit.kind === "evaluated" || hit.kind === "unknown") continue;
+      const refusal: Refusal = { kind: "refused", code: hit.kind, ...(hit.name === null ? {} : { why: hit.name }) };
+      if (!this.faults.has(hit.at)) this.faults.set(hit.at, faultOfRefusal(hit.at, refusal));
+    }
+    this.#finishLost(body);
+    return hits.filter(({ at }) => !this.faults.has(at));
+  }
+
+  /** After what cannot be read, a variable that holds a value must not be near anything that calculates. */
+  #finishLost(body: string): void {
+    const lost = this.#paths.flatMap(({ reader }) => reader.fate?.kind === "lost" ? [reader.fate] : []);
+    const since = Math.min(...lost.map(({ at }) => at));
+    const [fate] = lost.filter(({ at }) => at === since);
+    // What it began with may have been read already.
+    const from = Math.min(body.lastIndexOf("\n", since) + 1, Math.max(0, since - 128));
+    if (fate === undefined || !CALCULATING.test(body.slice(from))) return;
+    if (this.#flows.holders(this.#tags, this.#inert).length > 0) {
+      this.#refuse(since, { kind: "refused", code: "unreadable", why: fate.why, at: fate.at });
+    }
+  }
+
   #text(text: string, at: number): Piece {
     for (const { reader } of this.#paths) {
+      if (!this.#spend(text.length * reader.depth, at)) break;
       for (let index = 0; index < text.length && reader.fate === null; index++) reader.feed(text.charAt(index), at + index);
     }
     // A script that the shell refuses runs nothing from there on, so what would come after does not matter.
     const alive = this.#paths.filter(({ reader }) => reader.fate?.kind !== "dead");
-    this.#paths = merge(alive.length === 0 ? this.#paths : alive);
+    this.#merge(alive.length === 0 ? this.#paths : alive, at);
     return { kind: "text", text };
   }
 
@@ -112,7 +173,9 @@ class Compiler {
       return { kind: "text", text: "" };
     }
     this.#use(name, at, place);
-    this.#paths = merge(this.#paths.flatMap((path) => withValue(path, name, at, declared)));
+    this.#tags.push(at);
+    if (declared.inert === true) this.#inert.add(at);
+    this.#merge(this.#paths.flatMap((path) => withValue(path, name, at, declared)), at);
     return place === null ? { kind: "text", text: "" } : { kind: "value", name, spot: place };
   }
 
@@ -152,12 +215,42 @@ class Compiler {
     }
     const pieces = this.compile(node.children);
     this.#refuseAfterEscape(closeAt);
-    this.#paths = merge([...dropped, ...this.#paths]);
+    this.#merge([...dropped, ...this.#paths], at);
     if (this.#paths.length > MOST_PATHS) {
       this.#refuse(at, { kind: "refused", code: "entangled" });
       this.#paths = this.#paths.slice(0, 1);
     }
     return { kind: "section", name, inverted, pieces };
+  }
+
+  /** Paths whose readings go on equally become one, which assumes only what all of them do. */
+  #merge(paths: readonly Path[], at: number): void {
+    this.#paths = this.#exhausted ? paths.slice(0, 1) : paths;
+    if (this.#paths.length < 2) return;
+    const merged = new Map<string, Path>();
+    for (const path of paths) {
+      const key = path.reader.key();
+      if (!this.#spend(key.length, at)) return;
+      const other = merged.get(key);
+      const assumed = other === undefined
+        ? path.assumed
+        : new Map([...other.assumed].filter(([name, truthy]) => path.assumed.get(name) === truthy));
+      merged.set(key, { reader: other?.reader ?? path.reader, assumed });
+    }
+    this.#paths = [...merged.values()];
+  }
+
+  /** False once there is nothing left: the rest is not read. */
+  #spend(steps: number, at: number): boolean {
+    if (this.#exhausted) return false;
+    this.spent += steps;
+    if (this.spent <= this.#most) return true;
+    this.#exhausted = true;
+    this.#refuse(at, { kind: "refused", code: "too_costly" });
+    this.#unreadable.add(at);
+    this.#paths = this.#paths.slice(0, 1);
+    for (const { reader } of this.#paths) reader.lose("what takes too long to read", at);
+    return false;
   }
 
   #refuseAfterEscape(at: number): void {
@@ -190,7 +283,7 @@ function assume(path: Path, name: string, truthy: boolean): readonly Path[] {
 function withValue(path: Path, name: string, at: number, { optional, list }: Declared): readonly Path[] {
   const present = path.assumed.get(name) === true || !(optional || list);
   const without = present ? [] : assume(path, name, false);
-  path.reader.value(at);
+  path.reader.value(at, list);
   return [path, ...without];
 }
 
@@ -198,19 +291,4 @@ function samePlace(left: Place, right: Place): boolean {
   if (left.kind === "comment" || right.kind === "comment") return left.kind === right.kind;
   return left.kind === right.kind && left.backticks === right.backticks &&
     JSON.stringify(left.documents) === JSON.stringify(right.documents);
-}
-
-/** Paths whose readings go on equally become one, which assumes only what all of them do. */
-function merge(paths: readonly Path[]): readonly Path[] {
-  if (paths.length < 2) return paths;
-  const merged = new Map<string, Path>();
-  for (const path of paths) {
-    const key = path.reader.key();
-    const other = merged.get(key);
-    const assumed = other === undefined
-      ? path.assumed
-      : new Map([...other.assumed].filter(([name, truthy]) => path.assumed.get(name) === truthy));
-    merged.set(key, { reader: other?.reader ?? path.reader, assumed });
-  }
-  return [...merged.values()];
 }

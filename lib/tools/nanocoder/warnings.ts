@@ -1,6 +1,7 @@
 /** What is allowed in a body and still most likely a mistake, or a risk that quoting cannot take away. */
 import type { Approval } from "../tool.ts";
 import type { Parameter } from "./parameters.ts";
+import type { Hit } from "./shell-flow.ts";
 import type { Place } from "./shell-place.ts";
 import type { TagUse } from "./template.ts";
 
@@ -24,7 +25,6 @@ export function warnOfTags(
     const found = [
       warnOfPlace(use.place),
       warnOfSecondReading(use),
-      warnOfList(use, parameter),
       asks ? null : warnOfOption(use, parameter),
     ];
     return found.flatMap((warning) => warning === null ? [] : [{ ...warning, at: use.at }]);
@@ -86,13 +86,21 @@ function warnOfSecondReading({ place, situation }: TagUse): Said | null {
   return null;
 }
 
-function warnOfList({ situation, place }: TagUse, parameter: Parameter | undefined): Said | null {
-  if (parameter?.type !== "array" || place.kind !== "word" || !situation.assignment) return null;
-  return warning(
-    "list_in_assignment",
-    "Only the first element is assigned, and the second becomes the command",
-    "Assign an array: name=({{ name }}).",
-  );
+/** What goes on from a tag through variables and substitutions. */
+export function warnOfEvaluations(hits: readonly Hit[], uses: readonly TagUse[]): readonly TagWarning[] {
+  const told = new Set(uses.filter((use) => warnOfSecondReading(use) !== null).map(({ at }) => at));
+  const calculated = uses.filter(({ situation }) => situation.calculated).map(({ at }) => at);
+  const isTold = ({ name, at }: Hit) => name === null ? told.has(at) : name.startsWith("$(") && calculated.some((use) => use > at);
+  return hits.filter((hit) => !isTold(hit)).map(({ kind, level, name, at }): TagWarning => {
+    const what = name === null || !/^\w/.test(name) ? "Something of a value" : `\`$${name}\`, which holds something of a value,`;
+    const remedy = "Make sure that it cannot be more than a plain word or number: declare type: integer, or a pattern.";
+    if (kind === "unknown") {
+      return { ...warning("unknown_command", `${what} is given to a command whose name is not written out`, remedy), at };
+    }
+    const how = kind === "evaluated" ? "is read as shell text a second time" : "is calculated or taken for a name";
+    const since = level === "output" ? ", as it was printed by a command that was given one" : "";
+    return { ...warning("second_evaluation", `${what} ${how} here${since}`, remedy), at };
+  });
 }
 
 /** A value that begins with a dash is an option to most programs, however it is quoted. */

@@ -23,7 +23,7 @@ export interface LoadContext extends LoadPlace {
   readonly env: Readonly<Record<string, string>>;
   readonly machine?: Machine;
   /** The first word of a command that names a program in the workspace, whether or not it is there yet. */
-  readonly workspaceProgram?: (command: readonly string[], path: string) => string | null;
+  readonly workspaceProgram?: (command: readonly string[], path: string, env: Readonly<Record<string, string>>) => string | null;
 }
 
 /** Reads every folder. Nothing in one file keeps another from being loaded, and nothing is started. */
@@ -99,7 +99,7 @@ async function loadFile(file: ToolFile, folder: ToolFolder, context: LoadContext
 /** What a manifest would run of the workspace, in words. */
 async function workspacePart({ command, env }: Manifest, program: string | null, context: LoadContext): Promise<string | null> {
   const { workspace, machine = thisMachine } = context;
-  const word = context.workspaceProgram?.(command, env["PATH"] ?? context.env["PATH"] ?? "") ?? null;
+  const word = context.workspaceProgram?.(command, env["PATH"] ?? context.env["PATH"] ?? "", env) ?? null;
   if (word !== null) return `its program "${word}"`;
   const real = program === null ? "" : await machine.real(program);
   return real.startsWith(`${workspace}/`) ? "its program" : null;

@@ -90,7 +90,8 @@ function toJson(value: unknown, path: readonly string[], report: Report): unknow
   }
   if (typeof value === "bigint") return toNumber(value, path, report);
   if (typeof value === "number" && !Number.isFinite(value)) {
-    return refuse(`${value} cannot be written in JSON`, "Leave the limit out.", path, report);
+    refuse(`${value} cannot be written in JSON`, "Leave the limit out.", path, report);
+    return 0;
   }
   if (value instanceof Date) return refuse("A date cannot be written in JSON", "Put it in quotes.", path, report);
   if (Array.isArray(value)) return value.map((part, index) => toJson(part, [...path, String(index)], report));
@@ -102,12 +103,14 @@ function toJson(value: unknown, path: readonly string[], report: Report): unknow
 
 function toNumber(value: bigint, path: readonly string[], report: Report): unknown {
   if (value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(value);
-  return refuse(
+  refuse(
     `${value} is beyond 2^53, where integers cannot be told apart`,
     "Use a smaller number, or a string with a pattern.",
     path,
     report,
   );
+  // A number still, so that the place is not reported once more.
+  return Number(value);
 }
 
 function refuse(message: string, remedy: string, path: readonly string[], report: Report): null {

@@ -81,8 +81,13 @@ function readPromise(manifest: Manifest, run: Run): ReadResult {
   };
   if (run.stdout.cut) return broken(`it printed ${run.stdout.bytes} bytes, and a result may have ${JSON_CAP_BYTES}.`);
   let data: Json;
+  let exact = true;
   try {
-    data = readDocument(run.stdout.text.trim(), { mostDepth: MOST_DEPTH }).value as Json;
+    const number = (token: string) => {
+      exact &&= isExact(token);
+      return Number(token);
+    };
+    data = readDocument(run.stdout.text.trim(), { mostDepth: MOST_DEPTH, number }).value as Json;
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error;
     const problem = error.tooDeep ? "what it printed is" : "it did not print one JSON value:";
@@ -92,5 +97,12 @@ function readPromise(manifest: Manifest, run: Run): ReadResult {
   if (violations.length > 0) {
     return broken(violations.map(({ pointer, message }) => `\n- ${pointer === "" ? "(result)" : pointer}: ${message}`).join(""));
   }
-  return { result: { is_error: false, text: capped(run.stdout), data }, ...truncation(run) };
+  // A number that would come out as another one is in the text only.
+  return { result: { is_error: false, text: capped(run.stdout), ...(exact ? { data } : {}) }, ...truncation(run) };
+}
+
+/** Whether an integer survives as a number of JavaScript; of a fraction nobody expects more than its nearest double. */
+function isExact(token: string): boolean {
+  const value = Number(token);
+  return Number.isSafeInteger(value) || (Number.isFinite(value) && /[.eE]/.test(token));
 }

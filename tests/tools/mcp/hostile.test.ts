@@ -103,6 +103,13 @@ describe("a flood", () => {
     await until("it is gone", () => opened.conversations.started.filter(isAlive).length === 1);
   }, LIMIT);
 
+  test("is what it says: of messages about progress, 4900 in a moment are none, and 5100 are one", async () => {
+    await using opened = await openRoom([fixture("s", "progress")], { patience: { backoff: { first: 60_000, most: 60_000 } } });
+    expect((await opened.call("mcp__s__echo", { times: 4900 })).result.text).toBe('echo {"times":4900}');
+    await opened.call("mcp__s__echo", { times: 200 });
+    await until("the flood is noticed", () => opened.notices.some(({ text }) => text.includes("more than 5000 messages in 10 s")));
+  }, LIMIT);
+
   test("of one line ends the process", async () => {
     await using opened = await openRoom([fixture("s", "flood-line")], { patience: { backoff: { first: 60_000, most: 60_000 } } });
     expect(opened.notices[0]?.text).toContain("it wrote a line of more than 8388608 bytes");

@@ -323,6 +323,21 @@ describe("parameters", () => {
     ]);
   });
 
+  test("have defaults that a call could give", async () => {
+    const lines = [
+      "a: {type: string, default: '; x', pattern: '^[a-z]+$'}",
+      "b: {type: integer, default: 50, max: 10}",
+      "c: {type: string, default: zz, enum: [a, b]}",
+    ];
+    const { definition, diagnostics } = await parameters(lines.map((line) => `  ${line}`).join("\n"));
+    expect(definition).toBe(null);
+    expect(diagnostics.map(({ severity, code, line }) => `${severity} ${code} ${line}`)).toEqual([
+      "error invalid_default 5",
+      "error invalid_default 6",
+      "error invalid_default 7",
+    ]);
+  });
+
   test("keep words as words in an enum, and say to quote what is none", async () => {
     const { definition, diagnostics } = await parameters(
       "  a: {type: string, enum: [no, yes, NO, 2024-01-02]}\n  b: {type: string, enum: [1, true, 010]}",
@@ -391,10 +406,13 @@ describe("the body", () => {
     expect(diagnostics.filter(({ code }) => code === "second_evaluation").map(({ line }) => line)).toEqual([11, 12, 13, 14, 15, 17, 18]);
   });
 
-  test("warns of a list in an assignment", async () => {
-    expect(await saidOf(withLines(P, "x={{ l }}; y=pre{{ l }}; z=({{ l }})"))).toEqual([
-      "warning list_in_assignment 11:3",
-      "warning list_in_assignment 11:17",
+  test("may not have a list where one word is meant", async () => {
+    expect(await saidOf(withLines(P, "x={{ l }}; y=pre{{ l }}; z=({{ l }})\nwc -l < {{ l }}\n> {{ l }}\nexport A={{ l }}"))).toEqual([
+      "error tag_list 11:3",
+      "error tag_list 11:17",
+      "error tag_list 12:9",
+      "error tag_list 13:3",
+      "error tag_list 14:10",
     ]);
   });
 
@@ -420,6 +438,43 @@ describe("the body", () => {
     expect(await options("approval: destructive")).toEqual(expected);
     expect(await options("read_only: true")).toEqual(expected);
     expect(await options("approval: always")).toEqual([]);
+  });
+
+  test("warns of what another shell reads, on whatever way it gets there", async () => {
+    const body = [
+      "command eval {{ a }}",
+      "builtin eval {{ a }}",
+      "$SHELL -c {{ a }}",
+      "bash -c -e {{ a }}",
+      `eval "$(printf 'ls %s' {{ a }})"`,
+      "echo {{ a }} | sh",
+      "env BASH_ENV={{ a }} bash -c :",
+      "bash <<< {{ a }}",
+      "x={{ a }}",
+      'eval "$x"',
+      'bash -c "$x"',
+      'ssh host "$x"',
+      "n=$(wc -l < {{ a }}); echo $((n))",
+    ].join("\n");
+    const { diagnostics } = await withLines(P, body);
+    const lines = diagnostics.filter(({ code }) => code === "second_evaluation").map(({ line }) => line);
+    expect(lines).toEqual([11, 12, 13, 14, 15, 16, 17, 18, 20, 21, 22, 23]);
+    for (const document of ["ssh host <<E\ncd {{ a }}\nE", "bash <<E\n{{ a }}\nE", "cat <<E | sh\n{{ a }}\nE"]) {
+      expect(await saidOf(withLines(P, document))).toContain("warning second_evaluation 12:" + (document.startsWith("ssh") ? 4 : 1));
+    }
+    expect(await saidOf(withLines(P, "d=x; $d {{ a }}"))).toEqual(["warning unknown_command 11:9"]);
+  });
+
+  test("follows the remedy for what is calculated: a number, or a pattern of digits, may be", async () => {
+    const declared =
+      "parameters:\n  i: {type: integer}\n  d: {type: string, pattern: '^[0-9]+$'}\n  e: {type: string, enum: [f, d]}\n  w: {type: string, pattern: '^[a-z]+$'}";
+    const { diagnostics } = await withLines(declared, "n={{ i }}; echo $((n + 1)); m={{ d }}; echo $((m)); test -{{ e }} x");
+    expect(diagnostics).toEqual([]);
+    expect(await saidOf(withLines(declared, "n={{ w }}; echo $((n))"))).toEqual(["error tag_arithmetic 10:21"]);
+    expect((await withLines(P, "n={{ a }}; echo $((n))")).diagnostics[0]).toMatchObject({
+      code: "tag_arithmetic",
+      remedy: expect.stringContaining("type: integer"),
+    });
   });
 
   test("may not hold a NUL character", async () => {

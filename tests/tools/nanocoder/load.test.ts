@@ -164,7 +164,7 @@ describe("a user's tool in a workspace that is not trusted", () => {
       ["python3 check.py"],
       ["tool {{ a }}", 'env: {PATH: "${HERE}:/bin"}\n'],
     ]);
-    expect(reasons.map((reason) => reason?.endsWith("lies in the workspace, and the workspace is not trusted"))).toEqual(
+    expect(reasons.map((reason) => reason?.endsWith("may lead into the workspace, and the workspace is not trusted"))).toEqual(
       reasons.map(() => true),
     );
     expect(reasons[0]).toContain('"./scripts/x.sh", which its script runs,');
@@ -177,7 +177,7 @@ describe("a user's tool in a workspace that is not trusted", () => {
     const scripts = [
       "kubectl get pods -n {{ a }}",
       `${own} {{ a }}`,
-      "ls ./scripts",
+      "ls ./later",
       "{{ a }}",
       "cat <<E\n{{ a }}\nE",
       `sh ${own}`,
@@ -191,7 +191,7 @@ describe("a user's tool in a workspace that is not trusted", () => {
     await root.write("ws/evil.md", body("evil", "echo evil"));
     await root.write("home/tools/a.md", body("a", "echo a"));
     await symlink(root.at("ws/evil.md"), root.at("home/tools/b.md"));
-    const inert = "its file lies in the workspace, and the workspace is not trusted";
+    const inert = "its file may lead into the workspace, and the workspace is not trusted";
     expect(await inertIn(root, [])).toEqual([null, inert]);
     await rm(root.at("home/tools"), { recursive: true });
     await root.write("ws/own/c.md", body("c", "echo c"));

@@ -14,9 +14,10 @@ import fc from "fast-check";
 import { parseKeepingNumbers } from "../../../lib/session/json.ts";
 import { renderTemplate } from "../../../lib/tools/nanocoder/render.ts";
 import { compileTemplate } from "../../../lib/tools/nanocoder/template.ts";
+import { attacks, strikes } from "./shell-attacks.ts";
 import { oddBodies, PARAMETERS, PRELUDE, scripts, type Value, type Values, values, venom } from "./shell-grammar.ts";
 
-const CASES = Number(process.env["ORRERY_TEMPLATE_CASES"] ?? 300);
+const CASES = Number(process.env["ORRERY_TEMPLATE_CASES"] ?? 2000);
 const SEED = Number(process.env["ORRERY_TEMPLATE_SEED"] ?? 20261129);
 const BATCH = 40;
 const SHELLS = [["bash", "/bin/bash"], ["sh", "/bin/sh"]] as const;
@@ -61,6 +62,23 @@ for (const [dialect, shell] of SHELLS) {
     }
     expect(ready.length).toBeGreaterThan(CASES * 0.5);
   }, 600_000);
+}
+
+test("nothing that a value says is run by bash where it reads words a second time, unless a warning says so", () => {
+  const cases = fc.sample(fc.tuple(attacks, strikes), { numRuns: CASES * 2, seed: SEED });
+  const ready = cases.flatMap(([body, given]) => {
+    const { pieces, faults, evaluations } = compileTemplate(body, "bash", PARAMETERS);
+    const rendered = faults.length > 0 || evaluations.length > 0 ? null : renderTemplate(pieces, toMap(given));
+    return rendered?.kind === "script" ? [{ body, text: rendered.text }] : [];
+  });
+  for (const { batch, canaries } of runBatches("/bin/bash", ready)) {
+    if (canaries.includes("pwned")) throw new Error(`One of these ran its value: ${JSON.stringify(culprits(batch))}`);
+  }
+  expect(ready.length).toBeGreaterThan(CASES * 0.5);
+}, 600_000);
+
+function culprits<T extends { readonly text: string }>(batch: readonly T[]): readonly T[] {
+  return batch.filter((each) => runBatches("/bin/bash", [each]).some(({ canaries }) => canaries.includes("pwned")));
 }
 
 /** Each script is read by an `eval` of its own, as `-c` would, in a subshell of its own with little time. */

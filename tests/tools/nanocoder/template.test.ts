@@ -130,7 +130,7 @@ const REFUSED: readonly (readonly [title: string, body: string, fault: string, s
   ["where bash evaluates an argument", "let x={{ a }}", "tag_read_twice@6"],
   ["where bash evaluates a declared list", "declare -a x={{ a }}", "tag_read_twice@13"],
   ["where bash evaluates the subscript of a name", "test -v {{ a }}", "tag_read_twice@8"],
-  ["after declare -i, which makes assignments arithmetic", "declare -i x; x={{ a }}", "tag_unreadable@16"],
+  ["after declare -i, which makes assignments arithmetic", "declare -i x; x={{ a }}", "tag_read_twice@16"],
   ["after $'…' in sh, which may not know it", "echo $'\\'' {{ a }}", "tag_unreadable@11", ["sh"]],
   ["in $'…' in sh", "echo $'{{ a }}'", "tag_ansi_in_sh@7", ["sh"]],
   ["after a here-document whose substitution goes past its end", "cat <<E\n$(echo\nE\n)\nE\necho {{ a }}", "tag_unreadable@26"],
@@ -149,6 +149,188 @@ describe("a tag is refused at load, at its place,", () => {
 
   test("and one construct that cannot be read is reported once", () => {
     expect(faultsOf("coproc x\necho {{ a }} {{ b }}")).toHaveLength(1);
+  });
+});
+
+/** Bodies that would run something of a value, by the kind of place; each of them did in bash 5.2. */
+const READ_TWICE: Readonly<Record<string, readonly string[]>> = {
+  "however the command is spelled": [
+    "builtin declare {{ a }}=1",
+    "command declare {{ a }}=1",
+    "command -p printf -v {{ a }} x",
+    "builtin -- command unset {{ a }}",
+    "builtin let {{ a }}",
+    "command read {{ a }} <<<x",
+    "builtin test -v {{ a }}",
+    "command [ -v {{ a }} ]",
+    "time -- declare {{ a }}=1",
+    "time -p declare {{ a }}=1",
+    "! \\unset {{ a }}",
+    'de""clare {{ a }}=1',
+    "$'declare' {{ a }}=1",
+    "X=1 >y unset {{ a }}",
+    "{declare,{{ a }}=1}",
+    "if ! builtin unset {{ a }}; then :; fi",
+    "x=$(unset {{ a }})",
+  ],
+  "as a name, however its option is written": [
+    "printf -v{{ a }} x",
+    'printf "-v" {{ a }} x',
+    "printf {-v,{{ a }}} x",
+    "read -pi {{ a }} <<<x",
+    "read x {{ a }} <<<x",
+    "wait -n -p {{ a }}",
+    "mapfile -C {{ a }} -c 1 x",
+    "getopts a {{ a }}",
+    "compgen -W {{ a }}",
+    "alias x={{ a }}",
+    "f() { local {{ a }}; }",
+    "f() { local -a x={{ a }}; }",
+    "export {{ a }}",
+    "readonly -a x={{ a }}",
+  ],
+  "where it may be the option itself": [
+    "test -{{ a }} {{ b }}",
+    "test {{ a }} {{ b }}",
+    "[ {{ a }} {{ b }} ]",
+    "[ ! {{ a }} {{ b }} ]",
+    "[ x -a -v {{ a }} ]",
+    "test {{# f }}-v{{/ f }} {{ a }}",
+    "printf {{ a }} x",
+    "printf {{ l }}",
+    "printf {{# f }}%s{{/ f }} {{ a }}",
+    "test {{ l }}",
+    "[ {{ l }} ]",
+  ],
+  "as the value of a variable that calculates or runs it": [
+    "RANDOM={{ a }}",
+    "SRANDOM={{ a }}",
+    "HISTCMD={{ a }}",
+    "OPTIND+={{ a }}",
+    "export RANDOM={{ a }}",
+    "readonly OPTIND={{ a }}",
+    "f() { local RANDOM={{ a }}; }",
+    "printf -v RANDOM %s {{ a }}",
+    "read RANDOM <<<{{ a }}",
+    "for RANDOM in {{ a }}; do :; done",
+    "export PS4={{ a }}",
+    "BASH_ENV={{ a }}",
+    "ENV={{ a }} sh",
+    '"declare" -i n; n={{ a }}',
+    "declare '-i' n; n={{ a }}",
+    "builtin declare -i n; n={{ a }}",
+    "n={{ a }}; declare -i n",
+  ],
+  "as a variable that is read again": [
+    "n={{ a }}; echo ${!n}",
+    "n={{ a }}\ndeclare -i total; total=$n",
+    'n={{ a }}\nprintf -v "$n" x',
+    'n={{ a }}; unset "x[$n]"',
+    "n={{ a }}; echo $((n+1))",
+    "n={{ a }}; echo $(( ${n:-1} ))",
+    "n={{ a }}; (( n ))",
+    "n={{ a }}; let m=n",
+    "n={{ a }}; [[ $n -gt 3 ]]",
+    "n={{ a }}; [[ n -gt 3 ]]",
+    "n={{ a }}; echo ${x:n}",
+    "n={{ a }}; x[n]=1",
+    "n={{ a }}; x[$n]=1",
+    "n={{ a }}; echo ${x[n]}",
+    "n={{ a }}; echo ${n@P}",
+    'n={{ a }}; [ -v "$n" ]',
+    'n={{ a }}; declare -a x; declare x="$n"',
+    "n={{ a }}; exec {x[$n]}<&1",
+    "n={{ a }}; for ((i=n;i<1;i++)); do :; done",
+    "n={{ a }}; echo `echo $((n))`",
+    "cat <<E\n$((n))\nE\nn={{ a }}",
+  ],
+  "on its way through variables, functions, loops and pipes": [
+    'n={{ a }}; m=$n; o="$m"; echo $((o))',
+    "f() { echo $(($1)); }; f {{ a }}",
+    'function f { echo $(($1)); }; n={{ a }}; f "$n"',
+    "set -- {{ a }}; echo $(( $1 ))",
+    "for x in {{ l }}; do echo $((x)); done",
+    "x=({{ l }}); echo $((x[0]))",
+    "read -r n <<< {{ a }}; echo $((n))",
+    "read -r n <<E\n{{ a }}\nE\necho $((n))",
+    "echo {{ a }} | while read -r n; do echo $((n)); done",
+    "mapfile -t x <<< {{ a }}; echo $((x))",
+    "n=$(echo {{ a }}); echo $((n))",
+    ": ${n:={{ a }}}; echo $((n))",
+    "printf -v n %s {{ a }}; echo $((n))",
+    "[[ {{ a }} =~ (.*) ]]; echo $((BASH_REMATCH[1]))",
+    "n={{ a }}; coproc cat\necho $((n))",
+  ],
+};
+
+describe("a value that bash would read again is refused", () => {
+  for (const [title, bodies] of Object.entries(READ_TWICE)) {
+    test(title, () => {
+      for (const body of bodies) expect([body, faultsOf(body).length > 0]).toEqual([body, true]);
+    });
+  }
+
+  test("unless it cannot be more than a number", () => {
+    const inert = new Map([...DECLARED].map(([name, declared]) => [name, { ...declared, inert: true }]));
+    const bodies = ["n={{ a }}; echo $((n+1))", "declare -i n; n={{ a }}", "let n={{ a }}", "test -{{ a }} {{ b }}", "RANDOM={{ a }}"];
+    for (const body of bodies) expect([body, compileTemplate(body, "bash", inert).faults]).toEqual([body, []]);
+  });
+
+  test("and a list where one word is meant", () => {
+    for (const body of ["x={{ l }}", "> {{ l }}", "cat < {{ l }}", "export {{ l }}", "readonly {{ l }}", "f() { local x={{ l }}; }; f"]) {
+      expect([body, faultsOf(body).some((fault) => /tag_(?:list|read_twice)/.test(fault))]).toEqual([body, true]);
+    }
+  });
+
+  test("but not what common scripts do", () => {
+    for (
+      const body of [
+        'printf "%s\\n" {{ a }} {{ l }}',
+        "printf -- {{ a }}",
+        'printf -v x %s {{ a }}; echo "$x"',
+        "[ {{ a }} = {{ b }} ] || [ -n {{ a }} ] && test -f {{ a }}",
+        '[ {{ a }} = x -o {{ b }} = y ] && [ "$HOME" = {{ a }} ]',
+        "[[ -f {{ a }} && {{ b }} == x* ]]",
+        'read -r -p {{ a }} x; read -r line < {{ a }}; echo "$line"',
+        'f() { local dir={{ a }}; cd -- "$dir"; }; f {{ b }}',
+        'export NAME={{ a }} OTHER={{ b }}; exec prog "$NAME"',
+        'x={{ a }}; case $x in *[!0-9]*) exit 2;; esac; echo "${x%.txt}" "${#x}" ${x:-none}',
+        'i=0; for f in {{ l }}; do i=$((i + 1)); echo "$i $f"; done',
+        "declare -A seen; for k in {{ l }}; do seen[$k]=1; done",
+        'args=({{ l }}); prog "${args[@]}" "${args[0]}"; echo ${#args[@]}',
+        "command -v {{ a }} && command grep -- {{ a }} file && exec rg -- {{ b }}",
+        "if ! time kubectl get pods -n {{ a }}; then exit $?; fi",
+        "count=$(grep -c x file); if (( count > 3 )); then echo {{ a }}; fi",
+        "shift $#; exit {{ a }}",
+        'IFS=, read -ra parts <<< {{ a }}; echo "${parts[0]}"',
+        'find . -name {{ a }} -exec ls {} + | while read -r f; do echo "$f"; done',
+        "unset FOO; typeset -i n=0; n=5; wait; echo {{ a }}",
+      ]
+    ) expect([body, faultsOf(body)]).toEqual([body, []]);
+  });
+});
+
+describe("what one file may cost", () => {
+  const ways = Array.from({ length: 5 }, (_, index) => `{{# p${index} }}$( {{/ p${index} }}`).join("");
+  const body = `${ways}${"$( ".repeat(30)}${"a {{ p0 }}".repeat(900)}`;
+  const optional = new Map(Array.from({ length: 5 }, (_, index) => [`p${index}`, { optional: true, list: false }]));
+
+  test("ends the reading of it with a fault, and of all files together too", () => {
+    const budget = { steps: 6_000_000 };
+    const first = compileTemplate(body, "bash", optional, budget);
+    expect(first.faults.map(({ code }) => code)).toContain("tag_too_costly");
+    expect(6_000_000 - budget.steps).toBeLessThan(5_000_000);
+    const second = compileTemplate(body, "bash", optional, budget);
+    expect(second.faults.map(({ code }) => code)).toContain("tag_too_costly");
+    expect(compileTemplate("cat {{ p0 }}", "bash", optional, budget).faults.map(({ code }) => code)).toEqual(["tag_too_costly"]);
+    expect(-budget.steps).toBeLessThan(1_000_000);
+  });
+
+  test("is out of reach of a script with hundreds of sections", () => {
+    const budget = { steps: 4_000_000 };
+    const long = Array.from({ length: 150 }, (_, index) => `{{# f }}--x${index} {{ f }}{{/ f }} {{ o }}`).join(" ");
+    expect(compileTemplate(`cmd ${long}`, "bash", DECLARED, budget).faults).toEqual([]);
+    expect(budget.steps).toBeGreaterThan(2_000_000);
   });
 });
 

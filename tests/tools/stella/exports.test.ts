@@ -18,6 +18,13 @@ describe("exports", () => {
     expect(withheld).toEqual([]);
   });
 
+  test("are none of an input with more than 10,000 keys, and all of one with as many", () => {
+    const input = (count: number) => JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 1])));
+    const { made, withheld } = exportInputs(input(10_001));
+    expect([made, withheld]).toEqual([{}, [{ name: "STELLA_INPUT_*", reason: "the input has 10001 keys, and 10000 may be exported" }]]);
+    expect(Object.keys(exportInputs(input(10_000)).made).length).toBeGreaterThan(1000);
+  });
+
   test("keep the text of numbers as the model wrote it", () => {
     const { made } = exportInputs('{"a":3.0,"b":9007199254740993,"c":1e400,"d":-0,"e":1E+2}');
     expect(Object.values(made)).toEqual(["3.0", "9007199254740993", "1e400", "-0", "1E+2"]);

@@ -180,6 +180,13 @@ describe("a promised result", () => {
     expect((await toolOf(promise)).read(cut, toInput({})).result.text).toContain("9000000 bytes");
   });
 
+  test("has no data where a number of it would come out as another one", async () => {
+    const anything = await toolOf('command = ["x"]\n[output_schema]\n');
+    const resultOf = (stdout: string) => anything.read(run(EXIT_0, { stdout }), toInput({})).result;
+    expect(resultOf('{"n":9007199254740993}')).toEqual({ is_error: false, text: '{"n":9007199254740993}' });
+    expect(resultOf('{"n":9007199254740991,"f":0.1}')).toMatchObject({ data: { n: 9007199254740991, f: 0.1 } });
+  });
+
   test("is refused when it is nested so deep that no later reader may manage it", async () => {
     const anything = await toolOf('command = ["x"]\n[output_schema]\n');
     const printed = (levels: number) => run(EXIT_0, { stdout: `${"[".repeat(levels)}${"]".repeat(levels)}` });

@@ -3,6 +3,8 @@
  * one header, to this origin, and nowhere else.
  */
 const KEY = "orrery.token";
+/** Where the API is: below this page, also in another server and without a slash at the end of the address. */
+const BASE = location.pathname.replace(/\/*$/, "/");
 
 /** An answer that is an error, or none: `status` is 0 when the server could not be reached. */
 export class Refusal extends Error {
@@ -37,12 +39,22 @@ export class Api {
     return await (await this.ask(path, { method: "POST", headers, body: JSON.stringify(body) })).json() as T;
   }
 
+  /** Of a one-time code, asked without the credential that is there: a code that is used up says nothing about that. */
+  async exchange(code: string): Promise<string> {
+    const headers = { "content-type": "application/json" };
+    const response = await this.#send("v1/login", { method: "POST", headers, body: JSON.stringify({ code }) }, null);
+    return (await response.json() as { readonly token: string }).token;
+  }
+
   /** @throws {Refusal} */
   async ask(path: string, init: RequestInit = {}): Promise<Response> {
+    return await this.#send(path, init, this.#token);
+  }
+
+  async #send(path: string, init: RequestInit, token: string | null): Promise<Response> {
     const headers = new Headers(init.headers);
-    const token = this.#token;
     if (token !== null) headers.set("authorization", `Bearer ${token}`);
-    const response = await fetch(path, { ...init, headers, credentials: "omit", redirect: "error" }).catch((error: unknown) => {
+    const response = await fetch(BASE + path, { ...init, headers, credentials: "omit", redirect: "error" }).catch((error: unknown) => {
       if (init.signal?.aborted) throw error;
       throw new Refusal(0, "The server does not answer");
     });

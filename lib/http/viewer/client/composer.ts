@@ -1,5 +1,5 @@
 /** What can be done with a session: prompt it, stop it, resume it, fork it. */
-import { type Api, messageOf, newKey } from "./api.ts";
+import { type Api, messageOf, newKey, Refusal } from "./api.ts";
 import { part, setText } from "./dom.ts";
 import type { Story } from "./story.ts";
 import { toVisible } from "./text.ts";
@@ -15,24 +15,33 @@ export interface ComposerHooks {
   fork(): Promise<void>;
   live(): void;
   sent(): void;
+  /** What became of a prompt that was sent; `lost`: no answer came. */
+  sending(key: string, text: string, arrived: "queued" | "begun" | "refused" | "lost"): void;
 }
+
+/** What was typed and not sent, by session. */
+const drafts = new Map<string, string>();
 
 export class Composer {
   readonly #api: Api;
+  readonly #session: string;
   readonly #path: string;
   readonly #hooks: ComposerHooks;
   readonly #text = part<HTMLTextAreaElement>("prompt");
   readonly #word = part("composer-word");
+  readonly #signal: AbortSignal;
   /** Of the text that is not known to have arrived: sent again it counts once. */
   #key: { readonly text: string; readonly key: string } | null = null;
   #busy = false;
   #state: ComposerState | null = null;
 
   constructor(api: Api, session: string, hooks: ComposerHooks, signal: AbortSignal) {
+    this.#signal = signal;
     this.#api = api;
     this.#path = `v1/sessions/${session}`;
     this.#hooks = hooks;
-    this.#text.value = "";
+    this.#session = session;
+    this.#text.value = drafts.get(session) ?? "";
     setText(this.#word, "");
     const press = (id: string, act: () => Promise<void>) => part(id).addEventListener("click", () => this.#attempt(act), { signal });
     press("stop", () => this.#api.post(`${this.#path}/cancel`, {}));
@@ -49,7 +58,19 @@ export class Composer {
       event.preventDefault();
       this.#attempt(() => this.#send());
     }, { signal });
-    this.#text.addEventListener("input", () => this.#draw(), { signal });
+    this.#text.addEventListener("input", () => this.#typed(), { signal });
+  }
+
+  /** Puts a text that was sent back, above what was typed since. */
+  restore(text: string): void {
+    this.#text.value = [text, this.#text.value].filter((each) => each !== "").join("\n");
+    this.#typed();
+    this.#text.focus();
+  }
+
+  #typed(): void {
+    drafts.set(this.#session, this.#text.value);
+    this.#draw();
   }
 
   draw(state: ComposerState): void {
@@ -77,10 +98,16 @@ export class Composer {
     if (text.trim() === "") return;
     const key = this.#key?.text === text ? this.#key.key : newKey();
     this.#key = { text, key };
-    const { queued } = await this.#api.post<{ readonly queued?: boolean }>(`${this.#path}/prompts`, { text, if_busy: "queue" }, key);
+    const sent = this.#api.post<{ readonly queued?: boolean }>(`${this.#path}/prompts`, { text, if_busy: "queue" }, key);
+    const { queued = false } = await sent.catch((error: unknown) => {
+      this.#hooks.sending(key, text, error instanceof Refusal && error.status !== 0 ? "refused" : "lost");
+      throw error;
+    });
     this.#key = null;
+    this.#hooks.sending(key, text, queued ? "queued" : "begun");
+    if (drafts.get(this.#session) === text) drafts.delete(this.#session);
+    if (this.#signal.aborted) return;
     if (this.#text.value === text) this.#text.value = "";
-    setText(this.#word, queued === true ? "Queued: it begins when the turn has ended." : "");
     this.#hooks.sent();
   }
 

@@ -55,7 +55,8 @@ await enter(takeLoginCode());
 
 async function enter(code: string | null): Promise<void> {
   const problem = code === null ? null : await exchange(api, code);
-  if (api.token === null && problem === null) await tabs.ask();
+  // A link that was used before is no reason to sign out, or not to ask the other tabs.
+  if (api.token === null) await tabs.ask();
   if (api.token === null) signIn.show(problem ?? "");
   else show();
 }

@@ -7,7 +7,7 @@
  */
 import type { Api } from "./api.ts";
 import { Approvals } from "./approvals.ts";
-import { Composer } from "./composer.ts";
+import { Composer, type ComposerHooks } from "./composer.ts";
 import type { Conversation } from "./conversation.ts";
 import { onFrame, part } from "./dom.ts";
 import { Facts } from "./facts.ts";
@@ -16,6 +16,7 @@ import { clock } from "./format.ts";
 import { Live } from "./live.ts";
 import { indexOf, Player } from "./player.ts";
 import { drawHead, drawProgress } from "./session-head.ts";
+import { Queue } from "./queue.ts";
 import { Story } from "./story.ts";
 import type { Timeline } from "./timeline.ts";
 import { type Frame, isRecorded, type RecordedEvent } from "./wire.ts";
@@ -49,6 +50,7 @@ export class SessionView {
   readonly #approvals: Approvals;
   readonly #player: Player;
   readonly #composer: Composer;
+  readonly #queue: Queue;
   readonly #facts = new Facts();
   readonly #drawSoon = onFrame(() => this.#draw());
   #events: RecordedEvent[] = [];
@@ -76,11 +78,18 @@ export class SessionView {
     this.#composer = new Composer(
       api,
       session,
-      { fork: () => this.#fork(), live: () => this.look(null), sent: () => this.#follow() },
+      {
+        fork: () => this.#fork(),
+        live: () => this.look(null),
+        sent: () => this.#follow(),
+        sending: (...prompt) => this.#sending(...prompt),
+      },
       signal,
     );
+    this.#queue = new Queue(part("queued"), api, session, (text) => this.#composer.restore(text));
     this.#player = new Player(() => this.#events, (seq) => this.look(seq), signal);
     hooks.conversation.clear();
+    hooks.timeline.clear();
     hooks.timeline.onLook(this.#drawSoon);
     part("scroller").addEventListener("scroll", () => this.#scrolled(), { passive: true, signal });
     part("to-end").addEventListener("click", () => this.#follow(), { signal });
@@ -134,7 +143,9 @@ export class SessionView {
     this.#events.push(event);
     this.#story.apply(event);
     this.#live.settle(event);
+    this.#queue.note(event);
     if (!this.#ready) return;
+    if (event.type === "prompted" || event.type === "turn_ended") this.#queue.look(this.#stop.signal);
     if ("at" in event) this.#ahead = Math.min(this.#ahead, Date.now() - Date.parse(event.at));
     this.#word = "";
     if (event.type === "approval_requested") this.#hooks.say("A call waits for your answer");
@@ -157,6 +168,7 @@ export class SessionView {
     if (state === "cut" && this.#link === "open") this.#hooks.say("The connection was cut");
     if (state === "open" && this.#link === "cut") this.#hooks.say("Connected again");
     this.#link = state;
+    if (state === "open") this.#queue.look(this.#stop.signal);
     this.#asked = 0;
     this.#drawSoon();
   }
@@ -231,6 +243,12 @@ export class SessionView {
   #follow(): void {
     this.#following = true;
     this.#drawSoon();
+  }
+
+  #sending(...[key, text, arrived]: Parameters<ComposerHooks["sending"]>): void {
+    if (arrived === "begun" || arrived === "refused") return this.#queue.remove(key);
+    this.#queue.add(key, text);
+    this.#queue.look(this.#stop.signal);
   }
 
   async #fork(): Promise<void> {

@@ -20,8 +20,7 @@ export function takeLoginCode(): string | null {
 /** Null: signed in; else why not. */
 export async function exchange(api: Api, code: string): Promise<string | null> {
   try {
-    const { token } = await api.post<{ readonly token: string }>("v1/login", { code });
-    api.use(token);
+    api.use(await api.exchange(code));
     return null;
   } catch (error) {
     return messageOf(error);

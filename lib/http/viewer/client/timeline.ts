@@ -56,6 +56,11 @@ export class Timeline {
     this.#say(null);
   }
 
+  /** Another session is shown: what was said of a bar of the last one does not hold. */
+  clear(): void {
+    this.#say(null);
+  }
+
   /** `redraw` asks for a drawing when the reader looks at another part. */
   onLook(redraw: () => void): void {
     this.#redraw = redraw;

@@ -1,0 +1,94 @@
+/** Whether a value fits what a parameter declares, and in what it does not. */
+import type { Json } from "../../session/json.ts";
+import type { Parameter, ParameterType } from "./parameters.ts";
+
+export interface Problem {
+  readonly pointer: string;
+  readonly problem: string;
+}
+
+export function problemsOf(parameter: Parameter, given: Json): readonly Problem[] {
+  const { type, items } = parameter;
+  if (!fitsType(given, type)) return [{ pointer: "", problem: `must be ${withArticle(type)}, not ${describe(given)}` }];
+  if (Array.isArray(given)) return (given as readonly Json[]).flatMap((element, index) => elementProblems(element, index, items));
+  const problems = [
+    ...enumProblems(parameter, given),
+    ...(typeof given === "string" ? textProblems(parameter, given) : []),
+    ...rangeProblems(parameter, given),
+  ];
+  return problems.map((problem) => ({ pointer: "", problem }));
+}
+
+function elementProblems(element: Json, index: number, items: ParameterType | null): readonly Problem[] {
+  const pointer = `/${index}`;
+  if (items !== null && !fitsType(element, items)) return [{ pointer, problem: `must be ${withArticle(items)}, not ${describe(element)}` }];
+  return unpassable(typeof element === "string" ? element : JSON.stringify(element)).map((problem) => ({ pointer, problem }));
+}
+
+function enumProblems({ enum: members }: Parameter, given: Json): readonly string[] {
+  if (members === null || members.some((member) => member === given)) return [];
+  return [`must be one of ${members.map((member) => JSON.stringify(member)).join(", ")}, not ${describe(given)}`];
+}
+
+function textProblems({ minLength, maxLength, pattern }: Parameter, text: string): readonly string[] {
+  const length = minLength === null && maxLength === null ? 0 : [...text].length;
+  return [
+    ...(minLength !== null && length < minLength ? [`must have at least ${minLength} characters, not ${length}`] : []),
+    ...(maxLength !== null && length > maxLength ? [`must have at most ${maxLength} characters, not ${length}`] : []),
+    ...(pattern === null ? [] : patternProblems(pattern, text)),
+    ...unpassable(text),
+  ];
+}
+
+/** Work that a pattern may take on one value, in steps of its engine: a fraction of a second. */
+const MOST_STEPS = 50_000_000;
+
+function patternProblems({ source, matcher }: NonNullable<Parameter["pattern"]>, text: string): readonly string[] {
+  if (matcher.cost(text.length) > MOST_STEPS) return [`is too long (${text.length} characters) to be held against the pattern ${source}`];
+  return matcher.test(text) ? [] : [`must match the pattern ${source}`];
+}
+
+function rangeProblems({ min, max }: Parameter, given: Json): readonly string[] {
+  if (typeof given !== "number") return [];
+  return [
+    ...(min !== null && given < min ? [`must be at least ${min}, not ${given}`] : []),
+    ...(max !== null && given > max ? [`must be at most ${max}, not ${given}`] : []),
+  ];
+}
+
+/** What no process can receive as it is. */
+function unpassable(text: string): readonly string[] {
+  return [
+    ...(text.includes("\0") ? ["has a NUL character, which no program can receive"] : []),
+    ...(text.isWellFormed() ? [] : ["has half of a surrogate pair, which no program can receive"]),
+  ];
+}
+
+function withArticle(type: ParameterType): string {
+  return type === "integer" || type === "array" ? `an ${type}` : `a ${type}`;
+}
+
+function describe(value: Json): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object") return "an object";
+  if (typeof value === "number" && !Number.isFinite(value)) return "a number that is too large";
+  const text = JSON.stringify(value).toWellFormed();
+  return `the ${typeof value} ${text.length > 80 ? `${text.slice(0, 80)}…` : text}`;
+}
+
+/** Whether a value is of a type; numbers must be finite, and 1.0 is an integer. */
+export function fitsType(value: unknown, type: ParameterType): boolean {
+  switch (type) {
+    case "string":
+      return typeof value === "string";
+    case "boolean":
+      return typeof value === "boolean";
+    case "number":
+      return typeof value === "number" && Number.isFinite(value);
+    case "integer":
+      return Number.isInteger(value);
+    case "array":
+      return Array.isArray(value);
+  }
+}

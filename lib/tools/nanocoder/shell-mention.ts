@@ -1,0 +1,88 @@
+/** Tells the flows of a script (`shell-flow.ts`) what happens where a value, a variable or what a command prints stands. */
+import { assignedName, mentionNames, printsArguments, subscriptOf } from "./shell-evaluation.ts";
+import { MATCH, POSITIONAL, STANDARD_INPUT } from "./shell-flow.ts";
+import type { ShellReader } from "./shell-reader.ts";
+import type { CommandFrame, ParameterFrame } from "./shell-state.ts";
+import { mentionInArgument } from "./shell-arguments.ts";
+
+/** `from`: a tag, a variable, or what a substitution prints. It stands at the end of what was read. */
+export function mention(reader: ShellReader, from: string, at: number): void {
+  for (const frame of reader.frames.toReversed()) {
+    switch (frame.kind) {
+      case "double":
+      case "single":
+      case "ansi":
+        continue;
+      case "parameter":
+        if (frame.phase === "word") {
+          if (/^:?=/.test(frame.text)) reader.flows.flow({ to: frame.name, from, level: "value", at });
+          continue;
+        }
+        return reader.flows.sink({ kind: "arithmetic", from: [from], at, ...(frame.phase === "subscript" ? { of: frame.name } : {}) });
+      case "arithmetic":
+        return reader.flows.sink({ kind: "arithmetic", from: [from], at });
+      case "here":
+        reader.flows.flow({ to: STANDARD_INPUT, from, level: "value", at });
+        if (frame.document.evaluated) reader.flows.sink({ kind: "evaluated", from: [from], at });
+        mentionInSubstitution(reader, reader.frames.find((each) => each.kind === "command"), from, at);
+        return;
+      case "command":
+        return mentionInCommand(reader, frame, from, at);
+    }
+  }
+}
+
+/** What an expansion `${…}` says of its own variable, once it is complete. */
+export function mentionParameter(reader: ShellReader, { name, text, prefixed }: ParameterFrame, at: number): void {
+  const source = /^\d+$|^[@*]$/.test(name) ? POSITIONAL : name;
+  const subscript = /^\[([^\]]*)\]/.exec(text)?.[1] ?? "";
+  mentionNames(reader, subscript, at, "arithmetic", name);
+  const rest = subscript === "" && !text.startsWith("[]") ? text : text.slice(subscript.length + 2);
+  if (/^:(?![-=?+])/.test(rest)) mentionNames(reader, rest, at);
+  if (rest === "@P") reader.flows.sink({ kind: "read_twice", from: [source], at });
+  if (prefixed === "!") reader.flows.sink({ kind: "read_twice", from: [source], at });
+  if (prefixed !== "#" && source !== "") mention(reader, source, at);
+}
+
+function mentionInSubstitution(reader: ShellReader, frame: CommandFrame | undefined, from: string, at: number): void {
+  if (frame === undefined || frame.source === "") return;
+  reader.flows.flow({ to: frame.source, from, level: printsArguments(frame.command.program) ? "value" : "output", at });
+}
+
+function mentionInCommand(reader: ShellReader, frame: CommandFrame, from: string, at: number): void {
+  const { flows } = reader;
+  if (frame.comment || frame.delimiter !== null) return;
+  mentionInSubstitution(reader, frame, from, at);
+  if (frame.redirect) {
+    if (frame.duplicates) flows.sink({ kind: "read_twice", from: [from], at });
+    if (frame.hereString) flows.flow({ to: STANDARD_INPUT, from, level: "value", at });
+    if (frame.hereString && (frame.command.shell || frame.command.remote)) flows.sink({ kind: "evaluated", from: [from], at });
+    return;
+  }
+  // A descriptor in a subscript, or words that the braces make.
+  const braced = /^\{[A-Za-z_]\w*\[/.test(frame.plain) || (frame.word.includes("{") && mayBeBraced(frame));
+  if (braced) flows.sink({ kind: "read_twice", from: [from], at });
+  const group = frame.groups.at(-1);
+  if (group?.kind === "array") flows.flow({ to: assignedName(group.plain) ?? "", from, level: "value", at });
+  if (subscriptOf(frame)) {
+    const of = group?.kind === "array" ? assignedName(group.plain) : /^\w*/.exec(frame.plain)?.[0];
+    return flows.sink({ kind: "arithmetic", from: [from], at, ...(of === null || of === undefined ? {} : { of }) });
+  }
+  if (group?.kind === "array") return;
+  if (group?.kind === "condition") {
+    flows.flow({ to: MATCH, from, level: "value", at });
+    group.sources.push(from);
+    if (group.arithmetic) flows.sink({ kind: "arithmetic", from: [from], at });
+    return;
+  }
+  if (frame.position === "argument") return mentionInArgument(reader, frame, from, at);
+  const name = ["command", "assigned"].includes(frame.position) ? assignedName(frame.plain) : null;
+  if (name !== null) flows.flow({ to: name, from, level: "value", at });
+}
+
+function mayBeBraced({ position, command, plain }: CommandFrame): boolean {
+  if (position === "argument") {
+    return ["test", "["].includes(command.program ?? "") || (command.program === "printf" && command.stage === "options");
+  }
+  return ["command", "assigned"].includes(position) && assignedName(plain) === null;
+}

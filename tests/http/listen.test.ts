@@ -1,0 +1,186 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { connect, type Socket } from "node:net";
+import { LIMITS, listen, type Listener, type ListenLimits } from "../../lib/http/listen.ts";
+import { gonePeers, watchPeers } from "../../lib/http/peers.ts";
+
+let listener: Listener | null = null;
+let sockets: Socket[] = [];
+
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  sockets = [];
+  await listener?.close(0);
+  listener = null;
+});
+
+interface Asked {
+  readonly socket: Socket;
+  readonly text: () => string;
+  readonly closed: Promise<void>;
+  /** Resolves when this was received; rejects if the connection ends before. */
+  until(part: string): Promise<void>;
+}
+
+async function serve(answer: (request: Request) => Response | Promise<Response>, limits: Partial<ListenLimits> = {}): Promise<void> {
+  listener = await listen(answer, { host: "127.0.0.1", port: 0, limits });
+}
+
+async function ask(request: string): Promise<Asked> {
+  const socket = connect(listener?.port ?? 0, "127.0.0.1");
+  sockets.push(socket);
+  let text = "";
+  socket.on("error", () => undefined).on("data", (bytes: Uint8Array) => void (text += new TextDecoder().decode(bytes)));
+  const closed = new Promise<void>((resolve) => void socket.once("close", () => resolve()));
+  await new Promise<void>((resolve) => void socket.once("connect", () => resolve()).once("close", () => resolve()));
+  socket.write(request);
+  const until = (part: string) =>
+    new Promise<void>((resolve, reject) => {
+      const look = () => text.includes(part) && resolve();
+      socket.on("data", look);
+      closed.then(() => reject(new Error(`closed after: ${text}`)));
+      look();
+    });
+  return { socket, text: () => text, closed, until };
+}
+
+const refuse = () => new Response("refused", { status: 401 });
+const problemIn = (text: string) =>
+  JSON.parse(text.slice(text.indexOf("\r\n\r\n") + 4)) as { type: string; request_id: string; status: number };
+
+test("its limits (a pin)", () => {
+  expect(LIMITS).toEqual({
+    head_ms: 15_000,
+    request_ms: 60_000,
+    idle_ms: 30_000,
+    check_ms: 5000,
+    head_bytes: 16_384,
+    connections: 2048,
+    linger_bytes: 16_777_216,
+    linger_ms: 2000,
+    peers_ms: 5000,
+  });
+});
+
+describe("a body that nobody wants", () => {
+  const POST = "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n";
+
+  test("is taken only so far, and its client reads the answer", async () => {
+    await serve(refuse, { linger_bytes: 1024 * 1024, linger_ms: 30_000 });
+    const asked = await ask(POST);
+    await asked.until("refused");
+    let sent = 0;
+    const piece = new Uint8Array(256 * 1024);
+    const feed = () => {
+      while (sent < 1e9 && !asked.socket.destroyed && asked.socket.write(piece)) sent += piece.length;
+    };
+    asked.socket.on("drain", feed);
+    feed();
+    await asked.closed;
+    // What the two kernels hold between them comes on top.
+    expect(sent).toBeLessThan(64 * 1024 * 1024);
+    expect(asked.text().toLowerCase()).toContain("connection: close");
+  }, 30_000);
+
+  test("is waited for only so long", async () => {
+    await serve(refuse, { linger_ms: 50 });
+    const asked = await ask(POST);
+    await asked.until("refused");
+    await asked.closed;
+  });
+
+  test("that is small leaves its connection in use", async () => {
+    await serve(async (request) => new Response(await request.text()));
+    const asked = await ask("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\none");
+    await asked.until("one");
+    asked.socket.write("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\ntwo");
+    await asked.until("two");
+  });
+});
+
+describe("what is no request", () => {
+  const cases: Readonly<Record<string, readonly [string, number, string]>> = {
+    "garbage": ["garbage\r\n\r\n", 400, "bad_request"],
+    "a head that is too large": [`GET / HTTP/1.1\r\nHost: x\r\nX: ${"a".repeat(20_000)}\r\n\r\n`, 431, "headers_too_large"],
+    "an expectation that nobody knows": ["GET / HTTP/1.1\r\nHost: x\r\nExpect: foo\r\n\r\n", 417, "expectation_failed"],
+  };
+  for (const [name, [request, status, code]] of Object.entries(cases)) {
+    test(`is answered with a problem: ${name}`, async () => {
+      await serve(() => new Response("ok"));
+      const asked = await ask(request);
+      await asked.until("request_id");
+      expect(asked.text()).toContain(`HTTP/1.1 ${status} `);
+      expect(asked.text().toLowerCase()).toContain("application/problem+json");
+      expect(problemIn(asked.text())).toMatchObject({ type: `urn:orrery:problem:${code}`, status, request_id: expect.any(String) });
+    });
+  }
+});
+
+describe("a connection", () => {
+  test("that does not send its head in time is closed", async () => {
+    await serve(() => new Response("ok"), { head_ms: 100, request_ms: 200, check_ms: 50 });
+    const asked = await ask("GET / HTTP/1.1\r\nHost: x\r\n");
+    await asked.closed;
+  }, 10_000);
+
+  test("that does not send its body in time is closed", async () => {
+    await serve(async (request) => new Response(await request.text()), { head_ms: 100, request_ms: 200, check_ms: 50 });
+    const asked = await ask("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nfive");
+    await asked.closed;
+  }, 10_000);
+
+  test("that asks nothing more is closed after a while", async () => {
+    await serve(() => new Response("ok"), { idle_ms: 100, check_ms: 50 });
+    const asked = await ask("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    await asked.until("ok");
+    await asked.closed;
+  }, 10_000);
+
+  test("beyond the last one is closed", async () => {
+    await serve((request) => new Response(request.headers.get("x-say") ?? "ok"), { connections: 2 });
+    const [first, second] = [await ask("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), await ask("GET / HTTP/1.1\r\nHost: x\r\n\r\n")];
+    await Promise.all([first.until("ok"), second.until("ok")]);
+    const third = await ask("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    await third.closed;
+    expect(third.text()).toBe("");
+    second.socket.write("GET / HTTP/1.1\r\nHost: x\r\nX-Say: again\r\n\r\n");
+    await second.until("again");
+  }, 10_000);
+});
+
+describe("a peer that is gone", () => {
+  const HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode";
+  const row = (local: string, remote: string, tries: string) =>
+    `   1: ${local} ${remote} 01 00000003:00000000 01:00000A1B ${tries}     0        0 1 2 0 20 4 30 10 -1`;
+
+  test("is the one of our connections that has not acknowledged anything for many tries", () => {
+    const table = [
+      HEAD,
+      row("0100007F:1F90", "0200630A:C001", "00000006"),
+      row("0100007F:1F90", "0200630A:C002", "00000005"),
+      row("0100007F:1F91", "0200630A:C003", "00000009"),
+      row("0000000000000000FFFF00000100007F:1F90", "0000000000000000FFFF00000200630A:C004", "0000000A"),
+      row("B80D0120000000000000000001000000:1F90", "B80D0120000000000000000002000000:C005", "00000007"),
+      "",
+    ].join("\n");
+    expect([...gonePeers(table, 8080)]).toEqual(["10.99.0.2 49153", "10.99.0.2 49156", "2001:db8::2 49157"]);
+  });
+
+  test("has its stream ended, and no other", async () => {
+    let tries = 0;
+    const ended: string[] = [];
+    const peer = (remoteAddress: string, remotePort: number) =>
+      ({ remoteAddress, remotePort, destroy: () => void ended.push(remoteAddress) }) as unknown as Socket;
+    const looked = Promise.withResolvers<void>();
+    const watch = watchPeers(5, () => {
+      if (++tries === 4) looked.resolve();
+      return Promise.resolve([HEAD, row("0100007F:1F90", "0200630A:C001", tries < 3 ? "00000001" : "00000008")].join("\n"));
+    });
+    watch.watch(peer("::ffff:10.99.0.3", 0xc001));
+    const forget = watch.watch(peer("::ffff:10.99.0.2", 0xc001));
+    watch.start(8080);
+    await looked.promise;
+    forget();
+    watch.stop();
+    expect(new Set(ended)).toEqual(new Set(["::ffff:10.99.0.2"]));
+  });
+});
