@@ -8,9 +8,9 @@ Usage: sh compile.sh [--target TARGET | --all] [--archive] [--output DIR]
 
 Without --archive: builds dist/orrery for this machine, or dist/orrery-TARGET for another one.
 With --archive, which --all implies: writes what is published to dist/release:
-  orrery-VERSION-TARGET.tar.gz   the executable, licence, manual pages, completions, service unit
+  orrery-VERSION-TARGET.tar.gz   the executable, licence, documents, manual pages, completions, service unit
   SHA256SUMS  manifest.json  install.sh
-The same commit gives the same bytes. Without a repository, ORRERY_COMMIT names the commit and SOURCE_DATE_EPOCH its time.
+What other versions and targets have there stays, listed. The same commit gives the same bytes. Without a repository, ORRERY_COMMIT names the commit and SOURCE_DATE_EPOCH its time.
 
 --output DIR  writes there instead
 Targets: linux-x64  linux-x64-baseline  linux-x64-musl  linux-x64-musl-baseline
@@ -74,7 +74,7 @@ archive() {
     --mode=u=rwX,go=rX -cf "$scratch/$name.tar" "$name"
   gzip -9 -n -f "$scratch/$name.tar"
   describe "$1" "$scratch/$name" "$scratch/$name.tar.gz" >>"$scratch/targets"
-  mv -f -- "$scratch/$name.tar.gz" "$output/"
+  mv -- "$scratch/$name.tar.gz" "$scratch/release/"
   rm -rf -- "${scratch:?}/$name"
 }
 
@@ -97,10 +97,10 @@ describe() {
     linux-x64*) cpu='"x86-64-v3"' ;;
   esac
   arch=${1#"$os"-} arch=${arch%%-*}
-  printf '%s{"target":"%s","os":"%s","arch":"%s","libc":%s,"cpu":%s,' "$comma" "$1" "$os" "$arch" "$libc" "$cpu"
+  printf '{"target":"%s","version":"%s","commit":"%s",' "$1" "$version" "$commit"
+  printf '"os":"%s","arch":"%s","libc":%s,"cpu":%s,' "$os" "$arch" "$libc" "$cpu"
   printf '"archive":"%s","archive_bytes":%s,"archive_sha256":"%s",' "${3##*/}" "$(bytes_of "$3")" "$(sum_of "$3")"
-  printf '"binary_bytes":%s,"binary_sha256":"%s","ran":%s}' "$(bytes_of "$2/orrery")" "$(sum_of "$2/orrery")" "$ran"
-  comma=,
+  printf '"binary_bytes":%s,"binary_sha256":"%s","ran":%s}\n' "$(bytes_of "$2/orrery")" "$(sum_of "$2/orrery")" "$ran"
 }
 
 bytes_of() { wc -c <"$1" | tr -d ' '; }
@@ -111,8 +111,9 @@ sum_of() {
 
 # What goes into every archive beside the executable.
 gather_extras() {
-  mkdir -p "$scratch/extras/completions"
+  mkdir -p "$scratch/extras/completions" "$scratch/extras/docs"
   cp -- LICENSE CHANGELOG.md docs/orrery.service "$scratch/extras/"
+  cp -- docs/*.md "$scratch/extras/docs/"
   node_modules/.bin/bun cli/main.ts man --output "$scratch/extras/man" >&2
   node_modules/.bin/bun cli/main.ts completions bash >"$scratch/extras/completions/orrery.bash"
   node_modules/.bin/bun cli/main.ts completions zsh >"$scratch/extras/completions/_orrery"
@@ -127,16 +128,42 @@ find_tar() {
   fail "Cannot write archives: they need GNU tar (macOS: brew install gnu-tar)" 1
 }
 
+# The archives come first and the lists of them last: whoever reads a list finds what it names. An archive that was there
+# before keeps its line, as install.sh takes the last one for the newest.
 publish() {
-  cp -- install.sh "$output/install.sh"
-  (
-    cd -- "$output"
-    for file in orrery-*.tar.gz; do printf '%s  %s\n' "$(sum_of "$file")" "$file"; done >"$scratch/SHA256SUMS"
-  )
-  printf '{"schema_version":1,"name":"orrery","version":"%s","commit":"%s","source_date_epoch":%s,"bun":"%s","targets":[%s]}\n' \
-    "$version" "$commit" "$epoch" "$(node_modules/.bin/bun --version)" "$(cat "$scratch/targets")" >"$scratch/manifest.json"
-  mv -f -- "$scratch/SHA256SUMS" "$scratch/manifest.json" "$output/"
+  cp -- install.sh "$scratch/install.sh"
+  (cd -- "$scratch/release" && for file in *; do printf '%s  %s\n' "$(sum_of "$file")" "$file"; done) >"$scratch/sums"
+  keep_sums >"$scratch/SHA256SUMS"
+  {
+    printf '{"schema_version":1,"name":"orrery","version":"%s","commit":"%s","source_date_epoch":%s,"bun":"%s","targets":[\n' \
+      "$version" "$commit" "$epoch" "$(node_modules/.bin/bun --version)"
+    { keep_targets && cat "$scratch/targets"; } | sed '$!s/$/,/'
+    printf ']}\n'
+  } >"$scratch/manifest.json"
+  mv -f -- "$scratch/release"/* "$output/"
+  mv -f -- "$scratch/SHA256SUMS" "$scratch/manifest.json" "$scratch/install.sh" "$output/"
   echo "Wrote $output" >&2
+}
+
+keep_sums() {
+  if [ -f "$output/SHA256SUMS" ]; then
+    while read -r sum file; do
+      if [ -e "$scratch/release/$file" ]; then grep -F "  $file" "$scratch/sums"
+      elif [ -e "$output/$file" ]; then printf '%s  %s\n' "$sum" "$file"; fi
+    done <"$output/SHA256SUMS"
+  fi
+  while read -r sum file; do
+    if ! grep -qsF "  $file" "$output/SHA256SUMS"; then printf '%s  %s\n' "$sum" "$file"; fi
+  done <"$scratch/sums"
+}
+
+# The manifest has one target a line.
+keep_targets() {
+  [ -f "$output/manifest.json" ] || return 0
+  sed -n 's/^\({"target":.*}\),\{0,1\}$/\1/p' "$output/manifest.json" | while read -r line; do
+    file=${line#*\"archive\":\"} file=${file%%\"*}
+    if [ ! -e "$scratch/release/$file" ] && [ -e "$output/$file" ]; then printf '%s\n' "$line"; fi
+  done
 }
 
 wanted=host archives=no output=
@@ -191,8 +218,7 @@ trap 'exit 143' TERM
 if [ "$archives" = yes ]; then
   [ "$wanted" != host ] || wanted=$(host_target)
   gather_extras
-  rm -f -- "$output"/orrery-*.tar.gz "$output/SHA256SUMS" "$output/manifest.json"
-  comma=
+  mkdir "$scratch/release"
   for target in $wanted; do
     build "$target" "$output/orrery-$version-$target.tar.gz" --target="$(bun_target "$target")"
     archive "$target"

@@ -2,17 +2,19 @@
 # Installs Orrery: `sh install.sh --help`. Needs tar, gzip and a program that makes SHA-256 sums; from a URL also curl,
 # wget or apt.
 #
-# I1  Nothing under its final name is touched before the new executable was unpacked, compared with its sum and started.
-# I2  The executable is replaced by one rename: whoever starts it gets the old one or the new one, whole.
+# I1  Nothing under its final name is touched before the new executable was unpacked, compared with its sum and started, and
+#     what goes to share lies on the disk where it will go.
+# I2  Every file is replaced by one rename: whoever opens it gets the old one or the new one, whole.
 set -eu
 
+EXTRA_FOLDERS="doc/orrery man/man1 bash-completion/completions zsh/site-functions fish/vendor_completions.d"
 targets="linux-x64 linux-x64-baseline linux-x64-musl linux-x64-musl-baseline linux-arm64 linux-arm64-musl darwin-arm64 darwin-x64"
 
 usage() {
   cat <<'EOT'
 Usage: sh install.sh [--from URL|DIR] [--target TARGET] [--stella]
 
-Installs the executable for this machine, its manual pages and its completions; again: upgrades in place.
+Installs the executable for this machine, its documents, manual pages and completions; again: upgrades in place.
 
 --from URL|DIR   where SHA256SUMS and the archives are; else ORRERY_FROM, else the folder this script is in
 --target TARGET  instead of what this machine is: linux-x64, linux-x64-baseline, linux-x64-musl, linux-x64-musl-baseline,
@@ -61,6 +63,8 @@ main() {
     *) fail "\"$target\" is not one of $targets" ;;
   esac
   folder=$(install_folder)
+  # What root installs is for everybody, whatever root's own files are.
+  if [ "$(id -u)" = 0 ]; then umask 022; fi
   prepare "$folder"
   fetch SHA256SUMS
   archive=$(choose "$target")
@@ -68,6 +72,7 @@ main() {
   check "$archive"
   unpack "$archive"
   try_out "$target"
+  stage_extras
   put_in_place
 }
 
@@ -125,9 +130,11 @@ detect_cpu() {
 install_folder() {
   if [ -n "${INSTALL_DIR:-}" ]; then
     case $INSTALL_DIR in
-      /*) printf '%s\n' "$INSTALL_DIR" ;;
-      *) printf '%s\n' "$PWD/$INSTALL_DIR" ;;
+      /*) wanted=$INSTALL_DIR ;;
+      *) wanted=$PWD/$INSTALL_DIR ;;
     esac
+    while [ "${wanted%/}" != "$wanted" ] && [ "$wanted" != / ]; do wanted=${wanted%/}; done
+    printf '%s\n' "$wanted"
   elif [ "$(id -u)" = 0 ]; then
     echo /usr/local/bin
   elif [ -n "${HOME:-}" ]; then
@@ -144,11 +151,41 @@ prepare() {
   done
   mkdir -p -- "$1" 2>/dev/null || fail "$1 cannot be made: set INSTALL_DIR to a folder that you may write to"
   [ ! -d "$1/orrery" ] || fail "$1/orrery is a folder: set INSTALL_DIR to another one"
-  stage=$(mktemp -d "$1/.orrery-install-XXXXXX" 2>/dev/null) || fail "$1 cannot be written to: set INSTALL_DIR to a folder that you may write to"
-  trap 'rm -rf -- "$stage"' EXIT
+  if [ "$stella" = yes ]; then check_link "$1/stella"; fi
+  share=''
+  if [ "${1##*/}" = bin ]; then share=${1%/bin}/share; fi
+  remove_stale "$1"
+  stage=$(mktemp -d "$1/.orrery-install-$$.XXXXXX" 2>/dev/null) || fail "$1 cannot be written to: set INSTALL_DIR to a folder that you may write to"
+  trap 'remove_staged "${stage##*/}"' EXIT
   trap 'exit 129' HUP
   trap 'exit 130' INT
   trap 'exit 143' TERM
+}
+
+# The name stella is taken only where it is free, or a link of an installation before.
+check_link() {
+  if [ ! -e "$1" ] && [ ! -L "$1" ]; then return; fi
+  case $(readlink -- "$1" 2>/dev/null || true) in
+    orrery | "${1%/*}/orrery") ;;
+    *) fail "$1 is there and is not a link to orrery: move it away, or leave --stella out" ;;
+  esac
+}
+
+# What installations left that were killed: each staging name bears the number of its process.
+remove_stale() {
+  for stale in "$1"/.orrery-install-*; do
+    owner=${stale##*/.orrery-install-} owner=${owner%%.*}
+    if [ ! -d "$stale" ] || kill -0 "$owner" 2>/dev/null || [ -d "/proc/$owner" ]; then continue; fi
+    remove_staged "${stale##*/}" 2>/dev/null || say "$stale is left of an installation that was killed, and cannot be removed"
+  done
+}
+
+# remove_staged NAME: all that is staged under this name; the folder last, as it is what the rest is found by.
+remove_staged() {
+  if [ -n "$share" ]; then
+    for place in $EXTRA_FOLDERS; do rm -f -- "$share/$place/$1"-*; done
+  fi
+  rm -rf -- "${folder:?}/$1"
 }
 
 # Brings one file from where the release is into the staging folder.
@@ -229,6 +266,7 @@ sum_of() {
 }
 
 unpack() {
+  say "Unpacking $1"
   tar -xzf "$stage/$1" -C "$stage" || fail "$1 could not be unpacked into $stage: is the disk full?"
   unpacked=$stage/${1%.tar.gz}
   [ -f "$unpacked/orrery" ] || fail "$1 does not hold the executable"
@@ -265,26 +303,37 @@ put_in_place() {
   esac
 }
 
-# Manual pages and completions go where the shells and man look by themselves, if the executable is in a folder "bin".
-put_extras() {
-  [ "${folder##*/}" = bin ] || return 0
-  share=${folder%/bin}/share
-  if
-    put_extra man/orrery.1 man/man1 &&
-      put_extra completions/orrery.bash bash-completion/completions orrery &&
-      put_extra completions/_orrery zsh/site-functions &&
-      put_extra completions/orrery.fish fish/vendor_completions.d
-  then
-    return
-  fi
-  say "$share cannot be written to: manual pages and completions are left out"
+# Manual pages and completions go where the shells and man look by themselves, documents to share/doc, if the executable is
+# in a folder "bin".
+stage_extras() {
+  [ -n "$share" ] || return 0
+  stage_extra docs/ doc/orrery
+  stage_extra man/orrery.1 man/man1
+  stage_extra completions/orrery.bash bash-completion/completions orrery
+  stage_extra completions/_orrery zsh/site-functions
+  stage_extra completions/orrery.fish fish/vendor_completions.d
 }
 
-# put_extra FILE FOLDER [NAME]
-put_extra() {
-  mkdir -p -- "$share/$2" 2>/dev/null || return 1
+# stage_extra FILE FOLDER [NAME]: beside its place, so that what is left to do is a rename. A folder of somebody else's is
+# passed over; a disk without room ends the installation.
+stage_extra() {
   for file in "$unpacked/${1%.1}"*; do
-    cp -- "$file" "$share/$2/${3:-${file##*/}}" 2>/dev/null || return 1
+    name=${3:-${file##*/}}
+    fresh=$share/$2/${stage##*/}-$name
+    if ! mkdir -p -- "$share/$2" 2>/dev/null || [ -d "$share/$2/$name" ] || ! : 2>/dev/null >"$fresh"; then
+      say "$share/$2 cannot be written to: ${1%%/*} for it is left out"
+      return 0
+    fi
+    why=$(cp -- "$file" "$fresh" 2>&1) || fail "$share/$2/$name cannot be written: ${why:-cp failed}. Make room there, or set INSTALL_DIR to another folder"
+  done
+}
+
+put_extras() {
+  [ -n "$share" ] || return 0
+  for place in $EXTRA_FOLDERS; do
+    for fresh in "$share/$place/${stage##*/}"-*; do
+      if [ -f "$fresh" ]; then mv -f -- "$fresh" "$share/$place/${fresh##*/"${stage##*/}"-}"; fi
+    done
   done
 }
 

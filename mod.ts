@@ -25,6 +25,7 @@ export { type BegunTurn, type Session, SessionRefusal, type TurnOptions } from "
 export { stateOf } from "./lib/agent/log-state.ts";
 export type { ToolCall, ToolRequest } from "./lib/agent/tool-call.ts";
 export { type Imported, UnsoundLog } from "./lib/agent/transfer.ts";
+export { nameTools } from "./lib/agent/tool-names.ts";
 export type { StopReason, TurnCall, TurnResult } from "./lib/agent/turn.ts";
 export type { ValidatedFile } from "./lib/agent/validation.ts";
 export type { Workshop } from "./lib/agent/workshop.ts";
@@ -47,6 +48,7 @@ export { type ConfigurationRow, listConfiguration } from "./lib/config/listing.t
 export { resolvePaths } from "./lib/config/paths.ts";
 export { describeSource } from "./lib/config/source.ts";
 export { describeInert, describeReason, TrustError, type WorkspaceTrust } from "./lib/gate/trust.ts";
+export { visible } from "./lib/gate/visible.ts";
 export {
   JournalConflict,
   JournalHeld,

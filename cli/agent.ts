@@ -3,13 +3,17 @@ import { concealVariables } from "../lib/platform/conceal.ts";
 import { type AgentOptions, openAgent, type Runtime, runtimeSecrets } from "../mod.ts";
 import type { CommonFlags } from "./flags.ts";
 import { oneLine, type Shell } from "./terminal.ts";
+import { clearWaiting } from "./waiting.ts";
 
 export async function withAgent<T>(shell: Shell, options: AgentOptions, use: (agent: Runtime) => Promise<T>): Promise<T> {
   // What is started here must not find in /proc what it is not given; the shell has a copy.
   concealVariables(runtimeSecrets());
   const agent = openAgent({
     env: shell.env,
-    onNotice: ({ level, text }) => shell.err.write(`orrery: ${level}: ${oneLine(text, 400)}\n`),
+    onNotice({ level, text }) {
+      clearWaiting();
+      shell.err.write(`orrery: ${level}: ${oneLine(text, 400)}\n`);
+    },
     ...options,
   });
   try {
@@ -21,7 +25,7 @@ export async function withAgent<T>(shell: Shell, options: AgentOptions, use: (ag
 
 export function toAgentOptions(flags: CommonFlags): AgentOptions {
   return {
-    ...(flags.workspace === undefined ? {} : { workspace: flags.workspace }),
+    ...(flags.workspace === undefined ? {} : { workspace: flags.workspace, onlyHere: true }),
     ...(flags.mode === undefined ? {} : { mode: flags.mode }),
     ...(flags.model === undefined ? {} : { model: flags.model }),
     ...(flags.baseUrl === undefined ? {} : { baseUrl: flags.baseUrl }),

@@ -9,7 +9,7 @@ export function canAsk({ err }: Shell): boolean {
 }
 
 /** Null if nobody can be asked. */
-export function createApprover(shell: Shell, beforeQuestion: () => void = () => undefined): Approver | null {
+export function createApprover(shell: Shell, beforeQuestion = () => {}, afterAnswer = () => {}): Approver | null {
   if (!canAsk(shell)) return null;
   const { err } = shell;
   let last: Promise<unknown> = Promise.resolve();
@@ -17,7 +17,9 @@ export function createApprover(shell: Shell, beforeQuestion: () => void = () => 
     const answer = last.then(async () => {
       beforeQuestion();
       err.write(describeCall(question, err.colors) + RUN_IT);
-      return toAnswer(await agrees(signal), signal);
+      const given = toAnswer(await agrees(signal), signal);
+      afterAnswer();
+      return given;
     });
     last = answer.catch(() => undefined);
     return answer;
@@ -34,13 +36,16 @@ export function describeCall({ name, input, reason, script }: Question, { bold, 
   return `${head}, by ${printable(script.shell)} in ${exposed(script.cwd)}:\n${lines.join("\n")}\n`;
 }
 
-/** What a terminal shows as nothing, or as a space or a line break that it is not. */
+/**
+ * What a terminal shows as nothing, obeys, or shows as a space or a line break that it is not; and the beginning of what
+ * looks like one of them written out.
+ */
 const HIDDEN =
-  /\r(?=\n)|[\p{Cf}\p{Zl}\p{Zp}\p{Co}\u00a0\u034f\u115f\u1160\u1680\u17b4\u17b5\u2000-\u200a\u202f\u205f\u3000\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/gu;
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}\p{Co}\u00a0\u034f\u115f\u1160\u1680\u17b4\u17b5\u2000-\u200a\u202f\u205f\u2800\u3000\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]|<(?=U\+[0-9A-F]{4,6}>)/gu;
 
 /** Harmless for a terminal, and with everything in it to be seen: nobody agrees to what is not shown. */
 function exposed(text: string): string {
-  return printable(text.replaceAll(HIDDEN, (hidden) => `<U+${(hidden.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}>`));
+  return text.replaceAll(HIDDEN, (hidden) => `<U+${(hidden.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}>`);
 }
 
 export function toAnswer(agreed: boolean, { aborted }: AbortSignal): Answer {

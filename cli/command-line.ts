@@ -5,6 +5,7 @@ import { commandTree } from "./command-tree.ts";
 import type { Ending } from "./ending.ts";
 import { explain } from "./errors.ts";
 import { writeFailure } from "./failure.ts";
+import { fold } from "./fold.ts";
 import { flush, openShell, type Out, type Shell } from "./terminal.ts";
 
 const application = buildApplication(commandTree, {
@@ -66,7 +67,7 @@ function ours(message: string): string {
 function toStream(out: Out, overhear: (text: string) => void = () => {}) {
   const write = (text: string) => {
     overhear(text);
-    out.write(text);
+    out.write(out.isTerminal ? fold(text, out.columns) : text);
   };
   return { write, getColorDepth: () => out.colors.enabled ? 4 : 1 };
 }

@@ -16,9 +16,18 @@ export async function explain(shell: Shell, error: unknown): Promise<Failure> {
     shell.err.write(`orrery: ${message}\n`);
     return { ending, message };
   }
+  if (isSystemError(error)) {
+    shell.err.write(`orrery: Cannot go on, as the system refuses: ${message}\n`);
+    return { ending: "failed", message };
+  }
   const stack = error instanceof Error ? error.stack ?? message : message;
   shell.err.write(`orrery: Internal error, please report it: ${stack}\n`);
   return { ending: "failed", message: `Internal error: ${message}` };
+}
+
+/** What the machine refuses (a full disk, a folder that is not ours) is no fault of the program. */
+function isSystemError(error: unknown): boolean {
+  return error instanceof Error && "syscall" in error && "code" in error && /^E[A-Z]+$/.test(String(error.code));
 }
 
 /** Null for an error that nobody foresaw. Loaded late, so that help and usage errors need no more than themselves. */

@@ -5,7 +5,9 @@
  * Everything else is imported late: in the compiled executable what is not imported is not even read, so that
  * `version` and a tool host start as fast as an empty program.
  */
+import { writeSync } from "node:fs";
 import process from "node:process";
+import { missingPermissions } from "../lib/platform/host.ts";
 import type { Ending } from "./ending.ts";
 import { versionLine } from "./version-line.ts";
 
@@ -28,13 +30,28 @@ process.exit(EXIT_CODES[await main(process.argv.slice(2))]);
 async function main(args: readonly string[]): Promise<Ending> {
   const [first = ""] = args;
   if (args.length === 1 && ["version", "--version", "-v"].includes(first)) {
-    console.log(versionLine());
-    return "completed";
+    if (wrote(`${versionLine()}\n`)) return "completed";
+    return await (await import("./command-line.ts")).commandLine(["version"]);
+  }
+  const missing = missingPermissions();
+  if (missing.length > 0) {
+    console.error(`orrery: Cannot start as Deno was not allowed to use ${missing.join(", ")}: start it with deno run -A`);
+    return "configuration";
   }
   if (first.startsWith("__")) {
     const { hiddenProgram } = await import("./hidden-program.ts");
-    return await hiddenProgram(first);
+    return await hiddenProgram(first, args.slice(1));
   }
   const { commandLine } = await import("./command-line.ts");
   return await commandLine(args);
+}
+
+function wrote(line: string): boolean {
+  try {
+    writeSync(1, line);
+    return true;
+  } catch {
+    // A full disk, a closed pipe: the command line knows what to say.
+    return false;
+  }
 }

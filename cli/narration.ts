@@ -80,9 +80,12 @@ export function outcomeText({ outcome, result }: Pick<Ended, "outcome" | "result
 }
 
 function extras(event: Ended): readonly string[] {
-  const reaped = event.reaped?.length ?? 0;
+  const all = event.reaped ?? [];
+  const reaped = all.filter(({ uncertain }) => uncertain !== true).length;
+  const uncertain = all.length - reaped;
   return [
     ...(event.truncated === undefined ? [] : ["output cut"]),
     ...(reaped === 0 ? [] : [`ended ${reaped} left behind`]),
+    ...(uncertain === 0 ? [] : [`ended ${uncertain} left behind by this or another call`]),
   ];
 }

@@ -44,7 +44,8 @@ function presentJson(shell: Shell, withEvents: boolean): Presenter {
   let known: Session | null = null;
   let inert: RunFacts["inert"] = null;
   const print = (facts: Pick<RunFacts, "result" | "reason">, held: string | null = null) => {
-    const identity = { session: known?.id ?? held, model: known?.state().header?.model ?? null };
+    const header = known?.recorded().header ?? null;
+    const identity = { session: header === null ? held : known?.id ?? held, model: header?.model ?? null };
     shell.out.write(`${JSON.stringify(toReport({ ...identity, ...facts, inert, ...(withEvents ? { events } : {}) }))}\n`);
   };
   return {
@@ -59,7 +60,7 @@ function presentJson(shell: Shell, withEvents: boolean): Presenter {
     finish: (result) => print({ result }),
     fail(error) {
       print(
-        { result: known === null ? null : known.soFar(), reason: messageOf(error) },
+        { result: known?.soFar() ?? null, reason: messageOf(error) },
         error instanceof JournalHeld ? error.session : null,
       );
     },

@@ -1,4 +1,4 @@
-import { Buffer } from "node:buffer";
+import { Buffer, isUtf8 } from "node:buffer";
 import process from "node:process";
 import { UsageError } from "../mod.ts";
 import { isTerminal } from "./terminal.ts";
@@ -33,7 +33,38 @@ async function readInput(what: "prompt" | "input"): Promise<string> {
     if (size > MAX_BYTES) throw new UsageError(`Cannot take a ${what} of more than ${MAX_BYTES} bytes: name a file in it instead`);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return decode(Buffer.concat(chunks), what);
+}
+
+/** Bytes that are no text are not replaced in silence: what is run is what was written. */
+function decode(bytes: Uint8Array, what: string): string {
+  if (isUtf8(bytes)) return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+  const offset = firstBadByte(bytes);
+  const byte = (bytes[offset] ?? 0).toString(16).padStart(2, "0");
+  throw new UsageError(
+    `Cannot take the ${what} from standard input as it is not UTF-8: at byte offset ${offset} (0x${byte}) no character begins`,
+  );
+}
+
+/** The offset of the first byte that no character of UTF-8 begins with, found by halving. */
+function firstBadByte(bytes: Uint8Array): number {
+  let [good, bad] = [0, bytes.length];
+  while (bad - good > 1) {
+    const middle = (good + bad) >>> 1;
+    if (wholeCharacters(bytes.subarray(0, middle)) === null) bad = middle;
+    else good = middle;
+  }
+  return wholeCharacters(bytes.subarray(0, good)) ?? 0;
+}
+
+/** How many bytes the whole characters of a beginning have, the last of which may be cut; null if it is not UTF-8. */
+function wholeCharacters(bytes: Uint8Array): number | null {
+  try {
+    return Buffer.byteLength(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes, { stream: true }));
+  } catch {
+    // That is how a strict decoder says no.
+    return null;
+  }
 }
 
 async function* standardInput(what: string): AsyncGenerator<Uint8Array> {

@@ -157,4 +157,7 @@ def answer(client, session, event):
 if __name__ == "__main__":
     if len(sys.argv) not in (4, 5):
         sys.exit(__doc__)
-    sys.exit(main(*sys.argv[1:]))
+    try:
+        sys.exit(main(*sys.argv[1:]))
+    except (Problem, OSError, http.client.HTTPException) as error:
+        sys.exit(f"Cannot run the prompt: {error}")

@@ -19,6 +19,7 @@ import type { Ending } from "../ending.ts";
 import { explain } from "../errors.ts";
 import { offerTrustBy } from "../offer-trust.ts";
 import { oneLine, type Shell, wrap } from "../terminal.ts";
+import { clearWaiting, OPENING, whileWaiting } from "../waiting.ts";
 import { checkIdle, describeSession, type Room, runSlash } from "./commands.ts";
 import { Console } from "./console.ts";
 import type { History } from "./history.ts";
@@ -67,6 +68,7 @@ export class Chat {
 
   /** What the runtime has to say, once. */
   readonly onNotice = ({ level, text }: AgentNotice): void => {
+    clearWaiting();
     if (!this.#noticed.has(text)) this.#say(`orrery: ${level}: ${oneLine(text, 400)}`);
     this.#noticed.add(text);
   };
@@ -74,7 +76,11 @@ export class Chat {
   /** Resolves when the person leaves. @throws what opening the session throws. */
   async run(agent: Runtime, session: string | undefined): Promise<Ending> {
     await this.#offerTrust(agent);
-    const room = this.#furnish(agent, await Seat.take(agent, session, (event) => this.#view.watch(event)));
+    const seat = Seat.take(agent, session, (event) => {
+      clearWaiting();
+      this.#view.watch(event);
+    });
+    const room = this.#furnish(agent, await whileWaiting(this.shell.err, OPENING, seat));
     this.#room = room;
     this.#greet(room, session !== undefined);
     while (this.#leaving === null) {

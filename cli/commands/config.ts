@@ -3,20 +3,21 @@ import { toAgentOptions, withAgent } from "../agent.ts";
 import type { ConfigFlags } from "../flags.ts";
 import type { Ending } from "../ending.ts";
 import { oneLine, type Out, type Shell, wrap } from "../terminal.ts";
+import { whileWaiting } from "../waiting.ts";
 
 export async function config(shell: Shell, flags: ConfigFlags): Promise<Ending> {
   return await withAgent<Ending>(shell, toAgentOptions(flags), async (agent) => {
-    const workshop = await agent.workshop();
+    const workshop = await whileWaiting(shell.err, "asking tool files", agent.workshop());
     const rows = listConfiguration(workshop.policy.configuration);
     if (flags.json) shell.out.write(`${JSON.stringify(toObject(workshop, rows))}\n`);
     else for (const row of rows) shell.out.write(`${toLines(row, flags.origin, shell.out).join("\n")}\n`);
-    const notices = flags.json ? [] : workshop.policy.notices;
-    for (const { level, text } of notices) shell.err.write(`orrery: ${level}: ${oneLine(text, 400)}\n`);
+    for (const { level, text } of flags.json ? [] : noticesOf(workshop)) shell.err.write(`orrery: ${level}: ${oneLine(text, 400)}\n`);
     return "completed";
   });
 }
 
-function toObject({ workspace, policy }: Workshop, rows: readonly ConfigurationRow[]): object {
+function toObject(workshop: Workshop, rows: readonly ConfigurationRow[]): object {
+  const { workspace, policy } = workshop;
   return {
     schema_version: 1,
     workspace,
@@ -27,8 +28,13 @@ function toObject({ workspace, policy }: Workshop, rows: readonly ConfigurationR
       source: { ...source, ...position },
       ...(inert === undefined ? {} : { inert }),
     })),
-    notices: policy.notices,
+    notices: noticesOf(workshop),
   };
+}
+
+/** Of the settings alone. */
+function noticesOf({ policy, notices }: Workshop): Workshop["notices"] {
+  return [...policy.notices, ...notices.filter(({ code }) => code.endsWith("_matches_nothing"))];
 }
 
 function toLines({ key, value, source, inert }: ConfigurationRow, origin: boolean, { colors, columns }: Out): readonly string[] {

@@ -1,14 +1,15 @@
 import { chmod, mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, dirname, join, relative } from "node:path";
+import { basename, dirname, isAbsolute, join, relative } from "node:path";
 import process from "node:process";
 import wordcountManifest from "../../.stella/tools/wordcount.toml" with { type: "text" };
 import wordcountScript from "../../scripts/wordcount.sh" with { type: "text" };
-import { isCompiled } from "../../lib/platform/self.ts";
+import { isCompiled, ownCommand } from "../../lib/platform/self.ts";
 import type { Session } from "../../mod.ts";
 import { withAgent } from "../agent.ts";
 import type { NoFlags } from "../flags.ts";
 import { endingOf } from "../drive.ts";
+import { fold } from "../fold.ts";
 import type { Ending } from "../ending.ts";
 import { listenForInterruption } from "../interruption.ts";
 import { createPresenter } from "../presenter.ts";
@@ -44,10 +45,15 @@ const SCRIPT = {
 
 export async function demo(shell: Shell, _flags: NoFlags): Promise<Ending> {
   const { dim, bold } = shell.err.colors;
-  const workspace = await layOut();
+  const workspace = await layOut().catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    shell.err.write(`orrery: Cannot make a folder for the demo in "${tmpdir()}" (${reason}): set TMPDIR to one that you may write to\n`);
+  });
+  if (workspace === undefined) return "failed";
   const model = `script:${join(workspace, "script.json")}`;
-  shell.err.write(`${dim(`workspace ${workspace}: a text, a tool (.stella/tools/wordcount.toml) and the model's script`)}\n`);
-  shell.err.write(`${bold(`> ${PROMPT}`)}\n`);
+  const tell = (text: string) => shell.err.write(`${fold(text, shell.err.columns)}\n`);
+  tell(dim(`workspace ${workspace}: a text, a tool (.stella/tools/wordcount.toml) and the model's script`));
+  tell(bold(`> ${PROMPT}`));
 
   const interruption = listenForInterruption(shell.err);
   try {
@@ -56,8 +62,8 @@ export async function demo(shell: Shell, _flags: NoFlags): Promise<Ending> {
       const { stop, now } = interruption;
       let session = "";
       const presenter = { ...createPresenter(shell, "text", false), begin: ({ id }: Session) => void (session = id) };
-      const result = await promptNew(agent, PROMPT, presenter, { title: "Demo", stop, now });
-      shell.err.write(whatNext(workspace, model, session));
+      const result = await promptNew(shell, agent, PROMPT, presenter, { title: "Demo", stop, now });
+      shell.err.write(fold(whatNext(workspace, model, session), shell.err.columns));
       return endingOf(result, interruption);
     });
   } finally {
@@ -94,9 +100,19 @@ async function layOut(): Promise<string> {
   return workspace;
 }
 
-/** How the person who started us can do so again. */
+/** How the person who started us can do so again, from here. */
 function ownName(): string {
-  if (!isCompiled) return "orrery";
-  const fromHere = relative(process.cwd(), process.execPath);
-  return fromHere.startsWith("..") ? basename(process.execPath) : fromHere.includes("/") ? fromHere : `./${fromHere}`;
+  if (!isCompiled) return ownCommand().map(fromHere).join(" ");
+  return isOnPath() ? basename(process.execPath) : fromHere(process.execPath);
+}
+
+function isOnPath(): boolean {
+  return (process.env["PATH"] ?? "").split(":").includes(dirname(process.execPath));
+}
+
+/** The shorter way to say a file's path; anything else as it is. */
+function fromHere(word: string): string {
+  if (!isAbsolute(word)) return word;
+  const path = relative(process.cwd(), word);
+  return path.startsWith("..") ? word : path.includes("/") ? path : `./${path}`;
 }

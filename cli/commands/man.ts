@@ -10,8 +10,14 @@ import type { Shell } from "../terminal.ts";
 export async function man({ out, err }: Shell, { output }: ManFlags, wanted = "orrery"): Promise<Ending> {
   const pages = manualPages(readReference());
   if (output !== undefined) {
-    await mkdir(output, { recursive: true });
-    for (const { name, text } of pages) await writeFile(join(output, `${name}.1`), text);
+    try {
+      await mkdir(output, { recursive: true });
+      for (const { name, text } of pages) await writeFile(join(output, `${name}.1`), text);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      err.write(`orrery: Cannot write pages to "${output}" (${reason}): name a folder that you may write to\n`);
+      return "failed";
+    }
     err.write(`Wrote ${pages.length} pages to ${output}\n`);
     return "completed";
   }

@@ -6,27 +6,29 @@ import { offerTrust } from "../offer-trust.ts";
 import type { Presenter } from "../presenter.ts";
 import { readPrompt } from "../prompt.ts";
 import type { Shell } from "../terminal.ts";
+import { OPENING, whileWaiting } from "../waiting.ts";
 import { watchFromStart } from "../watch.ts";
 
 export async function run(shell: Shell, flags: RunFlags, argument?: string): Promise<Ending> {
   return await driveTurn(shell, flags, async () => {
     const prompt = await readPrompt(argument);
     return async (agent, presenter, options) => {
-      if (flags.session !== undefined) return await promptExisting(agent, flags.session, prompt, presenter, options);
+      if (flags.session !== undefined) return await promptExisting(shell, agent, flags.session, prompt, presenter, options);
       await offerTrust(shell, agent, options);
-      return await promptNew(agent, prompt, presenter, options);
+      return await promptNew(shell, agent, prompt, presenter, options);
     };
   });
 }
 
 /** Runs a prompt as the first turn of a new session. */
 export async function promptNew(
+  shell: Shell,
   agent: Runtime,
   prompt: string,
   presenter: Presenter,
   { title, ...options }: TurnOptions & { readonly title?: string },
 ): Promise<TurnResult> {
-  const session = await agent.create(title === undefined ? {} : { title });
+  const session = await whileWaiting(shell.err, OPENING, agent.create(title === undefined ? {} : { title }));
   presenter.begin(session, await agent.workshop());
   const told = watchFromStart(agent, session, (event) => presenter.watch(event));
   const result = await session.prompt(prompt, { source: "cli", ...options });
@@ -35,8 +37,15 @@ export async function promptNew(
   return result;
 }
 
-async function promptExisting(agent: Runtime, id: string, prompt: string, presenter: Presenter, options: TurnOptions): Promise<TurnResult> {
-  const session = await agent.open(id);
+async function promptExisting(
+  shell: Shell,
+  agent: Runtime,
+  id: string,
+  prompt: string,
+  presenter: Presenter,
+  options: TurnOptions,
+): Promise<TurnResult> {
+  const session = await whileWaiting(shell.err, OPENING, agent.open(id));
   presenter.begin(session, await agent.workshop(session.state().header?.workspace));
   if (session.state().turn.kind !== "idle") {
     throw new UsageError(`Cannot prompt session "${id}" as its last turn is not finished: finish it with orrery sessions resume ${id}`);

@@ -3,11 +3,12 @@ import type { TurnFlags } from "../flags.ts";
 import { driveTurn } from "../drive.ts";
 import type { Ending } from "../ending.ts";
 import type { Shell } from "../terminal.ts";
+import { OPENING, whileWaiting } from "../waiting.ts";
 
 export async function resumeSession(shell: Shell, flags: TurnFlags, id: string): Promise<Ending> {
   return await driveTurn(shell, flags, () =>
     Promise.resolve(async (agent, presenter, options) => {
-      const session = await agent.open(id);
+      const session = await whileWaiting(shell.err, OPENING, agent.open(id));
       presenter.begin(session, await agent.workshop(session.state().header?.workspace));
       session.watch((event) => presenter.watch(event));
       const result = await session.resume(options) ?? nothingOpen(session);

@@ -7,24 +7,29 @@ import { type Interruption, listenForInterruption } from "../interruption.ts";
 import { formatMs, outcomeText } from "../narration.ts";
 import { readToolInput } from "../prompt.ts";
 import { oneLine, printable, type Shell } from "../terminal.ts";
+import { createWaiting } from "../waiting.ts";
 
 export async function callTool(shell: Shell, flags: ToolCallFlags, name: string): Promise<Ending> {
   const text = await readToolInput(flags.input);
   const interruption = listenForInterruption(shell.err);
+  const waiting = createWaiting(shell.err, `running ${name}`);
   try {
-    const approver = createApprover(shell);
+    const approver = createApprover(shell, () => waiting.stop(), () => waiting.start());
     const { stop, now } = interruption;
     const options = { ...toAgentOptions(flags), stop, journal: "memory" as const, ...(approver === null ? {} : { approver }) };
+    waiting.start();
     const call = await withAgent(shell, options, (agent) => agent.callTool({ name, arguments: text }, { stop, now }));
+    waiting.stop();
     if (flags.json) shell.out.write(`${JSON.stringify(toObject(call))}\n`);
     else writeResult(shell, call);
     return endingOf(call, interruption);
   } finally {
+    waiting.stop();
     interruption.close();
   }
 }
 
-function toObject({ tool, result, outcome, duration_ms, truncated, reaped, exports, refusal, notices }: ToolCall): object {
+function toObject({ tool, result, outcome, duration_ms, truncated, reaped, exports, printed, refusal, notices }: ToolCall): object {
   return {
     schema_version: 1,
     tool,
@@ -34,6 +39,7 @@ function toObject({ tool, result, outcome, duration_ms, truncated, reaped, expor
     ...(truncated === undefined ? {} : { truncated }),
     ...(reaped === undefined ? {} : { reaped }),
     ...(exports === undefined ? {} : { exports }),
+    ...(printed === undefined ? {} : { printed }),
     ...(refusal === undefined ? {} : { refusal }),
     ...(notices.length === 0 ? {} : { notices }),
   };
@@ -42,10 +48,11 @@ function toObject({ tool, result, outcome, duration_ms, truncated, reaped, expor
 /** The result goes out as a model gets it; only on a terminal it is made harmless and ends its line. */
 function writeResult(
   { out, err }: Shell,
-  { tool, result, outcome, duration_ms, truncated, reaped = [], exports, refusal, notices }: ToolCall,
+  { tool, result, outcome, duration_ms, truncated, reaped = [], exports, printed = "", refusal, notices }: ToolCall,
 ): void {
   const { text, is_error } = result;
   out.write(out.isTerminal ? `${printable(text).replace(/\n$/, "")}\n` : text);
+  if (printed !== "") err.write(`${printable(printed).replace(/\n$/, "")}\n`);
   for (const { level, text } of notices) err.write(`orrery: ${level}: ${oneLine(text, 400)}\n`);
   const withheld = exports?.withheld ?? [];
   const facts = [

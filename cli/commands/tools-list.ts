@@ -4,6 +4,7 @@ import type { ToolsFlags } from "../flags.ts";
 import type { Ending } from "../ending.ts";
 import { oneLine, printable, type Shell } from "../terminal.ts";
 import { writeToolTable } from "../tool-table.ts";
+import { whileWaiting } from "../waiting.ts";
 import { validate } from "./tools-validate.ts";
 
 export async function tools(shell: Shell, flags: ToolsFlags, folder?: string): Promise<Ending> {
@@ -14,7 +15,7 @@ export async function tools(shell: Shell, flags: ToolsFlags, folder?: string): P
     );
   }
   return await withAgent<Ending>(shell, toAgentOptions(flags), async (agent) => {
-    const workshop = await agent.equip();
+    const workshop = await whileWaiting(shell.err, "asking tool files and servers", agent.equip());
     if (flags.json) shell.out.write(`${JSON.stringify(toObject(workshop))}\n`);
     else writeForPeople(shell, workshop);
     return "completed";

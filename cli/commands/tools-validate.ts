@@ -5,10 +5,12 @@ import { toAgentOptions, withAgent } from "../agent.ts";
 import type { ToolsFlags } from "../flags.ts";
 import type { Ending } from "../ending.ts";
 import { oneLine, type Out, printable, type Shell, wrap } from "../terminal.ts";
+import { whileWaiting } from "../waiting.ts";
 
 export async function validate(shell: Shell, flags: ToolsFlags, folder?: string): Promise<Ending> {
   return await withAgent<Ending>(shell, toAgentOptions(flags), async (agent) => {
-    const files = await agent.validate(folder === undefined ? undefined : resolve(process.cwd(), folder));
+    const asked = agent.validate(folder === undefined ? undefined : resolve(process.cwd(), folder));
+    const files = await whileWaiting(shell.err, "asking tool files", asked);
     const broken = files.filter(({ diagnostics }) => hasErrors(diagnostics)).length;
     if (flags.json) {
       shell.out.write(`${JSON.stringify({ schema_version: 1, ok: broken === 0, files })}\n`);

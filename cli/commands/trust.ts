@@ -1,19 +1,21 @@
-import type { Workshop } from "../../mod.ts";
+import { visible, type Workshop } from "../../mod.ts";
 import { withAgent } from "../agent.ts";
 import type { TrustFlags } from "../flags.ts";
 import type { Ending } from "../ending.ts";
-import { oneLine, type Shell } from "../terminal.ts";
+import type { Shell } from "../terminal.ts";
+import { whileWaiting } from "../waiting.ts";
 
 export async function trust(shell: Shell, flags: TrustFlags, folder?: string): Promise<Ending> {
   return await withAgent<Ending>(shell, folder === undefined ? {} : { workspace: folder }, async (agent) => {
-    const before = await agent.workshop();
+    const read = () => whileWaiting(shell.err, "asking tool files", agent.workshop());
+    const before = await read();
     if (flags.forget) {
       const forgotten = await agent.forgetTrust();
-      report(shell, flags, await agent.workshop(), forgotten ? "No longer trusted" : "Was not trusted before");
+      report(shell, flags, await read(), forgotten ? "No longer trusted" : "Was not trusted before");
     } else {
       if (!flags.json) show(shell, before);
       await agent.trust();
-      report(shell, flags, await agent.workshop(), "Trusted");
+      report(shell, flags, await read(), "Trusted");
     }
     return "completed";
   });
@@ -24,8 +26,8 @@ function show({ out }: Shell, { policy: { trust, survey } }: Workshop): void {
   const changes = new Map(trust.verdict.kind === "trusted" ? [] : trust.verdict.changes.map(({ kind, name }) => [name, kind]));
   for (const { name, kind, detail } of survey.entries) {
     const change = changes.get(name);
-    const facts = [kind, ...(change === undefined ? [] : [change]), ...(detail === undefined ? [] : [detail])];
-    out.write(`${oneLine(name, 400)} ${out.colors.dim(oneLine(facts.join(", "), 400))}\n`);
+    const facts = [kind, ...(change === undefined ? [] : [change])].join(", ");
+    out.write(`${visible(name)} ${out.colors.dim(facts)}${detail === undefined ? "" : `: ${detail}`}\n`);
   }
 }
 
@@ -41,7 +43,7 @@ function report({ out, err }: Shell, { json }: TrustFlags, { workspace, policy: 
     return;
   }
   const none = survey.entries.length === 0 ? " (there is nothing in it that could start anything)" : "";
-  err.write(`${said}: ${workspace}${none}\n`);
+  err.write(`${said}: ${visible(workspace)}${none}\n`);
   if (trust.verdict.kind === "trusted" && trust.verdict.by !== "grant") {
     err.write(`It counts as trusted all the same, by ${GROUNDS[trust.verdict.by]}\n`);
   }

@@ -1,7 +1,4 @@
-/**
- * Where completions get the names from that only the machine knows. Bash expands what it is given: nothing but
- * names comes through.
- */
-export const SESSIONS =
-  `orrery sessions list --json --limit 50 2>/dev/null | tr ',{' '\\n\\n' | sed -n 's/^"session":"\\([A-Za-z0-9_-]*\\)".*/\\1/p'`;
-export const TOOLS = `orrery tools --json 2>/dev/null | tr ',{' '\\n\\n' | sed -n 's/^"name":"\\([A-Za-z0-9_-]*\\)".*/\\1/p'`;
+/** Where completions get the names from that only the machine knows: one a line, and nothing is started for them. */
+export const NAMES_ARGUMENT = "__names";
+export const SESSIONS = `orrery ${NAMES_ARGUMENT} sessions 2>/dev/null`;
+export const TOOLS = `orrery ${NAMES_ARGUMENT} tools 2>/dev/null`;

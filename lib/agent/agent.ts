@@ -1,6 +1,7 @@
 /** The composition root: a runtime with its journal, its supervisor and its sessions. [main thread] */
 import process from "node:process";
 
+import { UsageError } from "../config/error.ts";
 import { findWorkspace, type Paths, resolvePaths } from "../config/paths.ts";
 import { grantFileTrust, grantTrust, TrustError } from "../gate/trust.ts";
 import { createTrustStore, type TrustStore } from "../gate/trust-store.ts";
@@ -38,6 +39,8 @@ export interface Agent {
   toolbox(workspace?: string): Promise<Toolbox>;
   /** Tools, settings and trust of this or another folder. Starts nothing but new tool files in code. @throws {ConfigError} */
   workshop(workspace?: string): Promise<Workshop>;
+  /** Finds the workspace's settings good, and the model that they or the options name, if they do. @throws what `create` would. */
+  checkModel(workspace?: string): Promise<void>;
   /** The same with MCP servers and their tools: starts those that may run, and waits for them as a session does. @throws {ConfigError} */
   equip(workspace?: string): Promise<Workshop>;
   /** Tools, settings and trust are read again at their next use. Sessions that are open keep what they have. */
@@ -56,7 +59,7 @@ export interface Agent {
   create(options?: NewSessionOptions): Promise<Session>;
   /**
    * With `as: "recorded"` the session keeps its own mode and model, whatever this runtime was opened with.
-   * @throws {UsageError} there is no such session. @throws {JournalHeld} another runtime drives it.
+   * @throws {UsageError} there is no such session, or it may not be opened here. @throws {JournalHeld} another runtime drives it.
    */
   open(id: string, options?: { readonly as?: "recorded" }): Promise<Session>;
   /** Closes one session and forgets it. */
@@ -109,6 +112,9 @@ export function openDriven(options: AgentOptions, drive: (model: Model) => Model
   return new Runtime(options, env, paths, findWorkspace(options.workspace, process.cwd(), paths.home), drive);
 }
 
+/** What this runtime was opened with that holds for a session that exists. */
+type Overrides = Pick<AgentOptions, "mode" | "model" | "baseUrl" | "trustWorkspace" | "onlyHere">;
+
 const DEFAULT_SYSTEM = "You are a careful assistant that works in a folder with the tools you are given. " +
   "Use them to find out what is true rather than to guess, and say plainly when something failed or is not known.";
 
@@ -118,7 +124,7 @@ class Runtime implements Agent {
   readonly #env: NonNullable<AgentOptions["env"]>;
   readonly #paths: Paths;
   readonly #workshops = new Map<string, Promise<Workshop>>();
-  readonly #trusted: ReadonlySet<string>;
+  readonly #trusted: Set<string>;
   readonly #sessions = new Set<Session>();
   readonly #servers = new Map<string, Promise<Servers>>();
   readonly #drive: (model: Model) => Model;
@@ -154,6 +160,11 @@ class Runtime implements Agent {
 
   async workshop(workspace = this.workspace): Promise<Workshop> {
     return await this.#workshop(workspace);
+  }
+
+  async checkModel(workspace = this.workspace): Promise<void> {
+    const workshop = await this.#workshop(workspace);
+    if ((this.#options.model ?? workshop.policy.configuration.plain.model?.value) !== undefined) await this.#chooseModel(workshop);
   }
 
   async equip(workspace = this.workspace): Promise<Workshop> {
@@ -295,8 +306,13 @@ class Runtime implements Agent {
     return model.startsWith("local/") ? baseUrl ?? setting : undefined;
   }
 
-  async #needs(header: SessionHeader, { mode, model, baseUrl }: Pick<AgentOptions, "mode" | "model" | "baseUrl">): Promise<SessionNeeds> {
+  async #needs(header: SessionHeader, overrides: Overrides): Promise<SessionNeeds> {
+    const { mode, model, baseUrl } = overrides;
     const workspace = findWorkspace(header.workspace, "/", null);
+    if (overrides.onlyHere === true && workspace !== this.workspace) {
+      throw new UsageError(`Cannot go on with that session in "${this.workspace}" as it works in "${workspace}": leave --workspace out`);
+    }
+    if (overrides.trustWorkspace === true) this.#trustHere(workspace);
     const name = model ?? header.model;
     const [opened, workshop] = await Promise.all([
       this.#model(name, baseUrl ?? (name === header.model ? header.base_url : undefined)),
@@ -312,6 +328,12 @@ class Runtime implements Agent {
         ...(baseUrl === undefined ? {} : { base_url: baseUrl }),
       },
     };
+  }
+
+  #trustHere(workspace: string): void {
+    if (this.#trusted.has(workspace)) return;
+    this.#trusted.add(workspace);
+    this.#workshops.delete(workspace);
   }
 
   /** Whatever is inert is never so in silence: whoever opened this runtime is told, and the model. */

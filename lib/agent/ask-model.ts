@@ -1,9 +1,10 @@
 /** One attempt at a reply: asks, tells watchers what arrives, records the reply or why there is none. */
 import { ModelError, type ModelReply, type ModelRequest } from "../model/model.ts";
 import { retryDelay } from "../model/retry.ts";
+import type { Message } from "../session/message.ts";
 import type { Effect } from "../session/next.ts";
 import type { SessionState } from "../session/state.ts";
-import { levelFor, MOST_SHORTENED, shorten } from "../session/shorten.ts";
+import { learnBudget, shorten, sizeOf } from "../session/shorten.ts";
 import { entriesOf, transcript } from "../session/transcript.ts";
 import { toLiveEvent } from "../tools/sdk/wire.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -15,18 +16,18 @@ type AskModel = Extract<Effect, { kind: "ask_model" }>;
 
 /** Returns without a reply only if a signal asked to stop. */
 export async function askModel(effect: AskModel, turn: Turn): Promise<void> {
-  const { ports, signals, speculator } = turn;
+  const { ports, signals, speculator, notes } = turn;
   const abort = AbortSignal.any([signals.stop, signals.now]);
   if (!await pause(effect.wait_ms, abort)) return;
   const { durable } = ports.recorder.mustRecord({ type: "begin_attempt", at: now() });
   const request = toRequest(ports.recorder.state, ports.request_bytes);
   await durable;
-  const progress = { firstByteSeen: hasReply(ports.recorder.state) };
+  notes.answered ||= hasReply(ports.recorder.state);
   try {
     speculator.beginAttempt();
     // Once the request is out: nothing may stand between a prompt and the first request.
     setTimeout(() => ports.supervisor.warm(), 0);
-    const reply = await readReply(turn, request, effect, abort, progress);
+    const reply = await readReply(turn, request, effect, abort);
     if (abort.aborted) return supersede(turn, effect);
     const calls = reply.calls.map((call) => ({ call: newCallId(), ...call }));
     ports.recorder.mustRecord({ type: "commit_reply", at: now(), reply: { ...reply, calls, usage: withCost(reply.usage, ports.price) } });
@@ -34,20 +35,19 @@ export async function askModel(effect: AskModel, turn: Turn): Promise<void> {
   } catch (error) {
     speculator.endAttempt();
     if (abort.aborted) return supersede(turn, effect);
-    failAttempt(turn, effect, toModelError(error), progress);
+    failAttempt(turn, effect, shorterOrFinal(toModelError(error), request, turn));
   }
 }
 
 async function readReply(
-  { ports, speculator }: Turn,
+  { ports, speculator, notes }: Turn,
   request: ModelRequest,
   effect: AskModel,
   abort: AbortSignal,
-  progress: { firstByteSeen: boolean },
 ): Promise<ModelReply> {
   const where = { session: ports.session, step: effect.step, attempt: effect.attempt };
   for await (const event of ports.model.stream(request, abort)) {
-    progress.firstByteSeen = true;
+    notes.answered = true;
     switch (event.type) {
       case "text":
         ports.feed.tell({ type: "text_delta", ...where, text: event.text });
@@ -79,9 +79,11 @@ function isModule(tool: Tool | undefined): boolean {
 }
 
 /** Watchers are told that what they saw of this attempt does not count; then the log says why. */
-function failAttempt(turn: Turn, effect: AskModel, error: ModelError, progress: { firstByteSeen: boolean }): void {
+function failAttempt(turn: Turn, effect: AskModel, { error, request_bytes, shorter }: FailedRequest): void {
   const { ports, notes } = turn;
-  const delay = mayShorten(error, ports.recorder.state) ? 0 : retryDelay(error, effect.attempt, Math.random(), progress);
+  notes.answered ||= error.kind !== "unreachable" && error.kind !== "idle_timeout";
+  const phase = { firstByteSeen: notes.answered };
+  const delay = shorter ? 0 : retryDelay(error, effect.attempt, Math.random(), phase);
   if (delay === null) notes.error = { kind: error.kind, message: error.message };
   supersede(turn, effect);
   ports.recorder.mustRecord({
@@ -89,6 +91,7 @@ function failAttempt(turn: Turn, effect: AskModel, error: ModelError, progress: 
     at: now(),
     error: { kind: error.kind, message: error.message },
     retry_in_ms: delay === null ? null : Math.round(delay),
+    ...(request_bytes === undefined ? {} : { request_bytes }),
   });
 }
 
@@ -96,9 +99,25 @@ function supersede({ ports }: Turn, { step, attempt }: AskModel): void {
   ports.feed.tell({ type: "status", session: ports.session, step, attempt, status: "superseded" });
 }
 
-/** A request that was too long is followed by a shorter one, not by the same. */
-function mayShorten(error: ModelError, { shortening }: SessionState): boolean {
-  return error.kind === "context_overflow" && shortening < MOST_SHORTENED;
+interface FailedRequest {
+  readonly error: ModelError;
+  /** Of one that was too long. */
+  readonly request_bytes?: number;
+  /** Whether the next one will be shorter. */
+  readonly shorter: boolean;
+}
+
+/** A request that was too long is followed by a shorter one, never by the same; where there is no shorter one, by none. */
+function shorterOrFinal(error: ModelError, request: ModelRequest, { ports }: Turn): FailedRequest {
+  if (error.kind !== "context_overflow") return { error, shorter: false };
+  const { state } = ports.recorder;
+  const request_bytes = sizeOf(request.messages) + sizeOf(request.tools);
+  const next = toRequest({ ...state, request_budget: learnBudget(state.request_budget, request_bytes) }, ports.request_bytes);
+  if (sizeOf(next.messages) + sizeOf(next.tools) < request_bytes) return { error, request_bytes, shorter: true };
+  const message = `${error.message} The request has ${request_bytes} bytes, ${
+    sizeOf(request.tools)
+  } of them for the tools, and cannot be made shorter.`;
+  return { error: new ModelError(error.kind, message, { cause: error }), request_bytes, shorter: false };
 }
 
 /** A fault of an adapter is a broken promise of ours, but it must not take the session along. */
@@ -112,15 +131,18 @@ function toModelError(error: unknown): ModelError {
 function toRequest(state: SessionState, request_bytes: number | null): ModelRequest {
   const tools = (state.header?.tools ?? []).map(({ name, description, input_schema }) => ({ name, description, input_schema }));
   const messages = transcript(state);
-  const level = request_bytes === null ? 0 : levelFor(messages, request_bytes - new TextEncoder().encode(JSON.stringify(tools)).length);
+  const budget = Math.min(request_bytes ?? Infinity, state.request_budget ?? Infinity) - sizeOf(tools);
   const number = state.counts.turns;
-  const prompt = entriesOf(state).find((entry) => entry.kind === "prompt" && entry.turn === number);
-  const turn = prompt?.kind === "prompt" ? { turn: { number, prompt: prompt.text } } : {};
-  return { messages: shorten(messages, Math.max(level, state.shortening)), tools, ...turn };
+  const entries = entriesOf(state);
+  const prompt = entries.find((entry) => entry.kind === "prompt" && entry.turn === number);
+  const fit = (whole: readonly Message[]) => shorten(whole, budget);
+  const turn = prompt?.kind === "prompt" ? { turn: { number, prompt: prompt.text, whole: messages, fit, entries } } : {};
+  return { messages: fit(messages), tools, ...turn };
 }
 
+/** A step that failed has none. */
 function hasReply(state: SessionState): boolean {
-  return state.usage.input_tokens + state.usage.output_tokens > 0 || state.counts.steps > 1;
+  return entriesOf(state).some((entry) => entry.kind === "reply");
 }
 
 /** Waits; false if the signal came first. */

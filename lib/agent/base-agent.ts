@@ -10,12 +10,15 @@ import type { Model } from "../model/model.ts";
 import { isToolClass, type Tool } from "../tools/sdk/define.ts";
 import { describeEmbedded } from "../tools/sdk/embedded.ts";
 import { speaker } from "../tools/sdk/speaker.ts";
+import { toJsonText } from "../tools/sdk/json-text.ts";
 import { toLiveEvent, type WireMessage } from "../tools/sdk/wire.ts";
 import { parseArguments } from "../session/arguments.ts";
+import type { CallResult } from "../session/outcome.ts";
 import { type Agent, openDriven } from "./agent.ts";
 import { type ChatMessage, toChatMessages } from "./chat-messages.ts";
 import { CodeModel } from "./code-model.ts";
-import type { CodeTurn, ToolResult } from "./code-turn.ts";
+import { AnnouncedCalls } from "./announced-calls.ts";
+import type { CodeTurn } from "./code-turn.ts";
 import type { AgentOptions } from "./options.ts";
 import type { Session } from "./session.ts";
 import type { TurnResult } from "./turn.ts";
@@ -58,6 +61,29 @@ interface Attempt {
 const attempts = new AsyncLocalStorage<Attempt>();
 const turns = new AsyncLocalStorage<{ readonly agent: BaseAgent; readonly turn: CodeTurn }>();
 
+/**
+ * An agent as a class: its tools, its system prompt, and a session that is recorded. Also exported as `Agent`.
+ *
+ * @example
+ * ```ts
+ * import { Agent, tool } from "orrery";
+ * import * as v from "valibot";
+ *
+ * class WeatherAgent extends Agent {
+ *   override readonly systemPrompt = "You know the weather.";
+ *   override readonly tools = [tool({
+ *     name: "get_weather",
+ *     description: "Tell the weather.",
+ *     parameters: v.object({ city: v.string() }),
+ *     inProcess: true,
+ *     execute: ({ city }) => ({ city, temp: 65, conditions: "sunny" }),
+ *   })];
+ * }
+ *
+ * await using agent = new WeatherAgent({ model: "local/llama3.3", baseUrl: "http://127.0.0.1:11434/v1" });
+ * console.log(await agent.generateResponse("And in San Francisco?")); // It is 65 degrees and sunny in San Francisco.
+ * ```
+ */
 export class BaseAgent {
   /** Its tools, beside those that are registered. */
   readonly tools: readonly (Tool | (new () => Tool))[] = [];
@@ -66,6 +92,8 @@ export class BaseAgent {
   readonly #registered: Tool[] = [];
   /** Of the classes among `tools`. */
   readonly #instances = new Map<unknown, Tool>();
+  /** Told outside of a turn of its code. */
+  readonly #announced = new AnnouncedCalls();
   readonly #code: ((input: string) => Promise<string>) | null;
   #runtime: Agent | null = null;
   #session: Promise<Session> | null = null;
@@ -95,16 +123,19 @@ export class BaseAgent {
   }
 
   /**
-   * What the tool returns. What went wrong is `{ error: message }`, so that a loop can hand it to its model. In
-   * `generateResponse` the call is one of the session's; elsewhere it is gated and supervised, and leaves no trace.
+   * What the tool returns: the value of one of the agent's own tools, the text of any other. What went wrong is
+   * `{ error: message }`, so that a loop can hand it to its model; so are a value of more than 64 KiB, which the log does not
+   * hold whole, and arguments that JSON cannot hold. In `generateResponse` the call is one of the session's; elsewhere it is
+   * gated and supervised, and leaves no trace.
    * @throws {DOMException} `AbortError`: the turn was stopped meanwhile.
    */
   async executeTool(name: string, args: string | object): Promise<unknown> {
-    const text = typeof args === "string" ? args : JSON.stringify(args);
+    const given = typeof args === "string" ? { kind: "text" as const, text: args } : toJsonText(args);
+    if (given.kind === "unholdable") return { error: `Cannot call "${name}" as JSON cannot hold its arguments: ${given.fault}` };
+    const own = this.#tools().some((tool) => tool.name === name);
+    const toValue = (result: CallResult) => valueOf(name, result, own);
     const current = this.#turn();
-    const result = current === null ? await this.#callAlone(name, text) : await current.call(name, text);
-    if (result.is_error) return { error: result.text };
-    return this.#tools().some((tool) => tool.name === name) ? parsed(result.text) : result.text;
+    return current === null ? toValue(await this.#callAlone(name, given.text)) : await current.call(name, given.text, toValue);
   }
 
   /** The answer to what a user says. @throws {NoResponse} @throws {SessionRefusal} while another turn of the session is open. */
@@ -133,19 +164,21 @@ export class BaseAgent {
 
   /**
    * Tells those who watch of a call. One that `executeTool` makes right after it is in the session's log, and is told from
-   * there: the two are told once.
+   * there, with the log's own id: the two are told once.
    */
   async sendToolCall(name: string, args: string | object, callId?: string): Promise<void> {
     const text = typeof args === "string" ? args : JSON.stringify(args);
-    const say = () => this.#say("tool_call", { tool_name: name, arguments: toObject(text), call_id: callId ?? crypto.randomUUID() });
+    const say = (call_id: string) => this.#say("tool_call", { tool_name: name, arguments: toObject(text), call_id });
     const turn = this.#turn();
-    if (turn === null) say();
+    if (turn === null) this.#announced.announce("", callId, false, say);
     else turn.announce(name, text, callId, say);
   }
 
+  /** An id that was not sent with a call is a model's: the result is told under the id of a call that was sent without one. */
   async sendToolResult(callId: string, result: unknown, error?: string): Promise<void> {
-    if (this.#turn()?.answers() === true) return;
-    await this.send({ type: "tool_result", data: { call_id: callId, result, ...(error === undefined ? {} : { error }) } });
+    const call_id = (this.#turn() ?? this.#announced).answer(callId, result);
+    if (call_id === null) return;
+    await this.send({ type: "tool_result", data: { call_id, result, ...(error === undefined ? {} : { error }) } });
   }
 
   /** `progress` goes from 0 to 100. */
@@ -207,7 +240,8 @@ export class BaseAgent {
   async #run(code: (input: string) => Promise<string>, turn: CodeTurn, input: string): Promise<string> {
     const attempt = attempts.getStore();
     try {
-      return await turns.run({ agent: this, turn }, () => speaker.run((message) => turn.say(message), () => code(input)));
+      const say = (message: WireMessage) => void (turn.say(message) || this.#tell(message));
+      return await turns.run({ agent: this, turn }, () => speaker.run({ agent: this, say }, () => code(input)));
     } catch (error) {
       if (attempt !== undefined) attempt.thrown = error;
       throw error;
@@ -232,16 +266,20 @@ export class BaseAgent {
     return made;
   }
 
-  async #callAlone(name: string, text: string): Promise<ToolResult> {
+  async #callAlone(name: string, text: string): Promise<CallResult> {
     const { result } = await this.runtime.callTool({ name, arguments: text });
     return result;
   }
 
   #say(type: string, data: unknown): void {
     const message: WireMessage = { type, data, timestamp: new Date().toISOString() };
-    const say = speaker.getStore();
-    if (say !== undefined) say(message);
-    else this.#opened?.tell(toLiveEvent(this.#opened.id, message));
+    const current = speaker.getStore();
+    if (current !== undefined && (current.agent ?? this) === this) current.say(message);
+    else this.#tell(message);
+  }
+
+  #tell(message: WireMessage): void {
+    this.#opened?.tell(toLiveEvent(this.#opened.id, message));
   }
 }
 
@@ -250,14 +288,14 @@ function toText(result: TurnResult, { thrown }: Attempt): string {
   throw new NoResponse(result, thrown === undefined ? undefined : { cause: thrown });
 }
 
-/** What a tool in code returned; text that was cut is no JSON any more. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // It was longer than a result may be.
-    return text;
-  }
+/** What code is given for a result; `own`: of a tool in code, whose text is JSON. */
+function valueOf(name: string, { is_error, text, data }: CallResult, own: boolean): unknown {
+  if (is_error) return { error: text };
+  if (!own) return text;
+  // A copy: what the code does to it is not done to the log.
+  return data !== undefined
+    ? structuredClone(data)
+    : { error: `"${name}" returned more than the 64 KiB of JSON that a log holds: have it return less.` };
 }
 
 function toObject(text: string): object {

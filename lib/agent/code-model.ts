@@ -55,7 +55,8 @@ export class CodeModel implements Model {
  * Where the words stand that the code is to answer: the prompt of the turn, or what was said since the code gave an answer
  * (a stop hook's objection). What is said between calls is not for the code.
  */
-function promptOf({ messages, turn }: ModelRequest): number {
+function promptOf({ messages: shown, turn }: ModelRequest): number {
+  const messages = turn?.whole ?? shown;
   const isUser = (message: Message) => message.role === "user";
   const last = messages.findLastIndex(isUser);
   const prompt = turn === undefined

@@ -5,19 +5,23 @@
  * C1  The code runs while the turn waits for a reply; it goes on when its calls have results.
  * C2  After a crash the code is run again from its beginning: a call that the log knows gets the result it had, and is
  *     not made again. One whose outcome is unknown gets that as its error.
- * C3  When the turn is stopped, whatever the code waits for is rejected, and whatever it asks for from then on.
+ * C3  The code gets results as the log has them, never as they were shortened for a model. Calls that the model made in
+ *     the turn are not the code's: the log names another one than `BY_CODE` as the author of their reply.
+ * C4  When the turn is stopped, whatever the code waits for is rejected, and whatever it asks for from then on.
  */
 import type { Model, ModelEvent, ModelReply, ModelRequest } from "../model/model.ts";
 import { ModelError } from "../model/model.ts";
 import { parseArguments } from "../session/arguments.ts";
 import { canonicalText } from "../session/json.ts";
 import type { Message } from "../session/message.ts";
+import type { CallResult } from "../session/outcome.ts";
+import type { CallState, Entry } from "../session/state.ts";
+import { describeThrown } from "../tools/sdk/thrown.ts";
 import type { WireMessage } from "../tools/sdk/wire.ts";
+import { AnnouncedCalls } from "./announced-calls.ts";
 
-export interface ToolResult {
-  readonly text: string;
-  readonly is_error: boolean;
-}
+/** What the log names in a model's place where the code has asked for calls. No model's id is without a slash. */
+export const BY_CODE = "code";
 
 /** The agent's code: from what the user said to the answer. It finds the turn it runs in by itself. */
 export type Respond = (turn: CodeTurn, input: string) => Promise<string>;
@@ -26,17 +30,12 @@ interface WantedCall {
   readonly name: string;
   readonly arguments: string;
   readonly provider_id: string | undefined;
-  readonly settle: PromiseWithResolvers<ToolResult>;
+  readonly settle: PromiseWithResolvers<CallResult>;
 }
 
-interface RecordedCall extends ToolResult {
+interface RecordedCall {
   readonly key: string;
-}
-
-interface Announced {
-  readonly key: string;
-  readonly call_id: string | undefined;
-  readonly timer: ReturnType<typeof setTimeout>;
+  readonly result: CallResult;
 }
 
 /** The model is asked in the code's place. */
@@ -59,9 +58,7 @@ export class CodeTurn {
   /** Calls of the reply before, in its order, whose results the next request has. */
   #asked: readonly WantedCall[] = [];
   readonly #said: WireMessage[] = [];
-  readonly #announced: Announced[] = [];
-  /** Announced calls that the turn has made itself, whose results are told by the log. */
-  #told = 0;
+  readonly #announced = new AnnouncedCalls();
   #consultation: Consultation | null = null;
   #consulted = false;
   #stopped = false;
@@ -69,13 +66,14 @@ export class CodeTurn {
   #wake = Promise.withResolvers<void>();
 
   /** `at`: where the prompt of the turn stands among the messages. */
-  constructor({ messages }: ModelRequest, at: number, respond: Respond) {
+  constructor({ messages: shown, turn }: ModelRequest, at: number, respond: Respond) {
+    const messages = turn?.whole ?? shown;
     const prompt = messages[at];
     this.#input = prompt?.role === "user" ? prompt.text : "";
     this.before = messages.slice(0, Math.max(0, at));
-    this.#recorded = recordedIn(messages.slice(at + 1));
-    respond(this, this.#input).then(
-      (text) => this.#end({ kind: "returned", text: String(text) }),
+    this.#recorded = recordedIn(turn?.entries ?? []);
+    respond(this, this.#input).then((text): Ending => ({ kind: "returned", text: String(text) })).then(
+      (ending) => this.#end(ending),
       (error: unknown) => this.#end({ kind: "threw", error }),
     );
   }
@@ -85,21 +83,14 @@ export class CodeTurn {
     return this.#ending;
   }
 
-  /** What the code is given for a call of its own. */
-  async call(name: string, given: string): Promise<ToolResult> {
+  /** What the code is given for a call of its own. `toValue`: what it makes of the result. */
+  async call(name: string, given: string, toValue: (result: CallResult) => unknown): Promise<unknown> {
     if (this.#stopped) throw stopError();
     const key = keyOf(name, given);
-    const recorded = this.#recorded.findIndex((each) => each.key === key);
-    if (recorded >= 0) {
-      this.#takeAnnounced(key);
-      const [result] = this.#recorded.splice(recorded, 1);
-      if (result !== undefined) return result;
-    }
-    const announced = this.#takeAnnounced(key);
-    const settle = Promise.withResolvers<ToolResult>();
-    this.#wanted.push({ name, arguments: given, provider_id: announced?.call_id, settle });
-    this.#stir();
-    return await settle.promise;
+    const announced = this.#announced.make(key);
+    const value = toValue(this.#takeRecorded(key) ?? await this.#make(name, given, announced?.id));
+    announced?.returns(value);
+    return value;
   }
 
   /** Has the model answer, with the turn's tools; once in a turn, as what it said is in no log before the turn ends. */
@@ -113,28 +104,25 @@ export class CodeTurn {
     return await settle.promise;
   }
 
-  say(message: WireMessage): void {
+  /** False if nobody listens to the turn any more. */
+  say(message: WireMessage): boolean {
+    if (this.#stopped || this.#ending !== null) return false;
     this.#said.push(message);
     this.#stir();
-  }
-
-  /** A call that the code tells of. One that it then makes is told by the log, so it is held back for a moment. */
-  announce(name: string, given: string, call_id: string | undefined, say: () => void): void {
-    const key = keyOf(name, given);
-    const timer = setTimeout(() => {
-      if (this.#takeAnnounced(key, false) !== undefined) say();
-    }, 0);
-    this.#announced.push({ key, call_id, timer });
-  }
-
-  /** Whether a result that the code tells of is told by the log already. */
-  answers(): boolean {
-    if (this.#told === 0) return false;
-    this.#told--;
     return true;
   }
 
-  /** C3. */
+  /** A call that the code tells of, and perhaps makes next. */
+  announce(name: string, given: string, call_id: string | undefined, say: (id: string) => void): void {
+    this.#announced.announce(keyOf(name, given), call_id, true, say);
+  }
+
+  /** The id under which a result that the code tells of is told; null if the log tells it. */
+  answer(call_id: string, result: unknown): string | null {
+    return this.#announced.answer(call_id, result);
+  }
+
+  /** C4. */
   stop(): void {
     const error = stopError();
     this.#stopped = true;
@@ -147,7 +135,7 @@ export class CodeTurn {
 
   /** The next reply. @throws {ModelError} the code has thrown, or the model that it asked has failed. */
   async *reply(request: ModelRequest, model: Model, at: number, signal: AbortSignal): AsyncGenerator<ModelEvent, void> {
-    this.#deliver(request.messages);
+    this.#deliver(request.turn?.entries ?? []);
     let usage: Used = NOTHING_USED;
     for (;;) {
       if (signal.aborted) throw new ModelError("transport", "The turn was stopped");
@@ -161,7 +149,7 @@ export class CodeTurn {
       if (this.#wanted.length > 0) {
         // Calls that are made together come in one reply.
         await new Promise<void>((resolve) => setTimeout(resolve, 0));
-        yield* this.#ask(model.id, usage);
+        yield* this.#ask(usage);
         return;
       }
       if (this.#ending !== null) {
@@ -181,9 +169,11 @@ export class CodeTurn {
     at: number,
     signal: AbortSignal,
   ): AsyncGenerator<ModelEvent, ModelReply | null> {
-    const messages = request.messages.map((message, index) =>
+    const { turn } = request;
+    const asked = (turn?.whole ?? request.messages).map((message, index) =>
       index === at && message.role === "user" ? { ...message, text: input } : message
     );
+    const messages = turn?.fit(asked) ?? asked;
     for await (const event of model.stream({ ...request, messages }, signal)) {
       if (event.type !== "finished") {
         yield event;
@@ -200,7 +190,7 @@ export class CodeTurn {
     throw new ModelError("transport", "The model's stream ended before the reply was finished");
   }
 
-  async *#ask(id: string, used: Used): AsyncGenerator<ModelEvent, void> {
+  async *#ask(used: Used): AsyncGenerator<ModelEvent, void> {
     this.#asked = this.#wanted.splice(0);
     const calls = this.#asked.map(({ name, arguments: text, provider_id }) => ({
       name,
@@ -211,29 +201,33 @@ export class CodeTurn {
       yield { type: "call_announced", position, name: call.name };
       yield { type: "call_ready", position, name: call.name, arguments: call.arguments };
     }
-    yield { type: "finished", reply: { text: "", model: id, ...used, calls, finish: "tool_calls" } };
+    // Of a model that was asked before, the step has the usage; what it said is the code's to use.
+    yield { type: "finished", reply: { text: "", model: BY_CODE, usage: used.usage, calls, finish: "tool_calls" } };
   }
 
   /** C1. */
-  #deliver(messages: readonly Message[]): void {
+  #deliver(entries: readonly Entry[]): void {
     const asked = this.#asked;
     if (asked.length === 0) return;
     this.#asked = [];
-    const last = messages.findLastIndex((message) => message.role === "assistant");
-    const results = messages.slice(last + 1).filter((message) => message.role === "tool");
+    const last = entries.findLast((entry) => entry.kind === "reply");
+    const calls = last?.kind === "reply" ? last.calls : [];
     for (const [index, { settle }] of asked.entries()) {
-      const { text, is_error } = results[index] ?? { text: "This call has no result.", is_error: true };
-      settle.resolve({ text, is_error });
+      settle.resolve(resultOf(calls[index]) ?? { text: "This call has no result.", is_error: true });
     }
   }
 
-  #takeAnnounced(key: string, made = true): Announced | undefined {
-    const index = this.#announced.findIndex((each) => each.key === key);
-    if (index < 0) return undefined;
-    const [announced] = this.#announced.splice(index, 1);
-    clearTimeout(announced?.timer);
-    if (made) this.#told++;
-    return announced;
+  /** C2. The oldest of them, as the code asked for them in that order. */
+  #takeRecorded(key: string): CallResult | undefined {
+    const index = this.#recorded.findIndex((each) => each.key === key);
+    return index < 0 ? undefined : this.#recorded.splice(index, 1)[0]?.result;
+  }
+
+  async #make(name: string, given: string, provider_id: string | undefined): Promise<CallResult> {
+    const settle = Promise.withResolvers<CallResult>();
+    this.#wanted.push({ name, arguments: given, provider_id, settle });
+    this.#stir();
+    return await settle.promise;
   }
 
   #end(ending: Ending): void {
@@ -255,8 +249,8 @@ const NOTHING_USED = { usage: { input_tokens: 0, output_tokens: 0 } };
 function toFinal(ending: Ending, id: string, used: Used): ModelEvent {
   if (ending.kind === "threw") {
     const { error } = ending;
-    const message = error instanceof Error ? error.message : String(error);
-    throw error instanceof ModelError ? error : new ModelError("rejected", `The agent's own code failed: ${message}`, { cause: error });
+    const said = `The agent's own code failed: ${describeThrown(error, "It")}`;
+    throw error instanceof ModelError ? error : new ModelError("rejected", said, { cause: error });
   }
   const { provider_blocks, ...rest } = used;
   // Opaque blocks belong to the words they came with.
@@ -264,13 +258,21 @@ function toFinal(ending: Ending, id: string, used: Used): ModelEvent {
   return { type: "finished", reply: { model: id, ...rest, ...blocks, text: ending.text, calls: [], finish: "stop" } };
 }
 
-/** Calls of the open turn that have a result, oldest first. */
-function recordedIn(messages: readonly Message[]): RecordedCall[] {
-  const results = new Map(messages.flatMap((message) => message.role === "tool" ? [[message.id, message]] : []));
-  return messages.flatMap((message) => message.role === "assistant" ? message.calls : []).flatMap(({ id, name, arguments: text }) => {
-    const result = results.get(id);
-    return result === undefined ? [] : [{ key: keyOf(name, text), text: result.text, is_error: result.is_error }];
-  });
+/** The code's calls that have a result, oldest first, since it was asked for the answer that it now works at. */
+function recordedIn(entries: readonly Entry[]): RecordedCall[] {
+  const isAnswer = (entry: Entry | undefined) => entry?.kind === "reply" && entry.calls.length === 0;
+  const begin = entries.findLastIndex((entry, index) =>
+    entry.kind === "prompt" && (isAnswer(entries[index - 1]) || entries[index - 1]?.turn !== entry.turn)
+  );
+  return entries.slice(begin + 1).flatMap((entry) => entry.kind === "reply" && entry.reply.model === BY_CODE ? entry.calls : [])
+    .flatMap((call) => {
+      const result = resultOf(call);
+      return result === undefined ? [] : [{ key: keyOf(call.name, call.arguments), result }];
+    });
+}
+
+function resultOf(call: CallState | undefined): CallResult | undefined {
+  return call?.status.kind === "ended" ? call.status.result : undefined;
 }
 
 function keyOf(name: string, given: string): string {

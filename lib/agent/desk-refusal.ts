@@ -20,6 +20,8 @@ export type RefusalCode =
   | "settled"
   /** The answer is to another input than the one that waits. */
   | "altered"
+  /** The prompt with this key was queued, and dropped before its turn began. */
+  | "dropped"
   | "unacceptable"
   /** Another prompt was sent with this key. */
   | "key_reused"

@@ -10,6 +10,7 @@ import type { Session } from "./session.ts";
 
 export interface SeatOptions {
   readonly max_sessions: number;
+  readonly max_waiting: number;
   readonly idle_ms: number;
   /** Before the first event is told. */
   opened(session: DeskSession): void;
@@ -64,13 +65,15 @@ export class Seats {
 
   /** The oldest session that nothing uses goes, if there is no room for one more. @throws {DeskRefusal} all are in use. */
   makeRoom(): void {
-    if (this.#seats.size < this.#options.max_sessions) return;
+    const { max_sessions, max_waiting } = this.#options;
+    const waiting = [...this.#seats.values()].filter(({ session }) => session?.waiting === true).length;
+    if (this.#seats.size - Math.min(waiting, max_waiting) < max_sessions) return;
     for (const [id, seat] of this.#seats) {
       if (isUsed(seat)) continue;
       void this.release(id);
       return;
     }
-    throw new DeskRefusal("too_many_sessions", `Cannot open another session as ${this.#options.max_sessions} are in use`);
+    throw new DeskRefusal("too_many_sessions", `Cannot open another session as ${max_sessions} are in use`);
   }
 
   /** Resolves when nothing of it is open here. */

@@ -14,6 +14,8 @@ import { next } from "../session/next.ts";
 import { entriesOf } from "../session/transcript.ts";
 import { Approvals } from "./desk-approvals.ts";
 import { DeskRefusal } from "./desk-refusal.ts";
+import { inputDigest } from "../gate/authorize.ts";
+import type { Answer, Question } from "./approver.ts";
 import type { FeedEvent } from "./feed.ts";
 import type { PromptedBy, Session, TurnOptions } from "./session.ts";
 import type { StopReason, TurnResult } from "./turn.ts";
@@ -29,6 +31,14 @@ export interface TakenPrompt {
   readonly ended: Promise<TurnResult | null>;
 }
 
+/** A prompt that waits for the turns before it, until the log has it. */
+export interface QueuedPrompt {
+  /** Where it stands now: it moves up when one before it is dropped. */
+  readonly turn: number;
+  readonly text: string;
+  readonly key?: string;
+}
+
 export interface Answering {
   readonly decision: "allow" | "deny";
   readonly by: string;
@@ -38,6 +48,8 @@ export interface Answering {
 }
 
 const QUEUE_LIMIT = 16;
+/** Keys of dropped prompts that are remembered, so that one sent again is not taken for a new one. */
+const DROPPED_LIMIT = 256;
 
 interface Running {
   readonly turn: number;
@@ -58,8 +70,13 @@ interface Waiting {
 export class DeskSession {
   readonly session: Session;
   readonly #approvals = new Approvals();
+  /** Questions of sessions that work for this one, by call: they are asked here, and are in their own sessions' states. */
+  readonly #below = new Map<string, { readonly session: string; readonly input_digest: string }>();
   readonly #answered = new Map<string, (event: SessionEvent) => void>();
   readonly #queue: Waiting[] = [];
+  /** Taken from the queue, and not in the log yet. */
+  #beginning: Waiting | null = null;
+  readonly #dropped = new Set<string>();
   readonly #changed: () => void;
   /** Resolves the next time that nothing goes on but waiting for answers. */
   #pause = Promise.withResolvers<void>();
@@ -90,7 +107,8 @@ export class DeskSession {
     const { turn } = this.#shown;
     if (turn.kind === "idle") return "idle";
     if (this.#running === null) return "interrupted";
-    return turn.phase.kind === "calling" && turn.phase.calls.some(isAsking) ? "waiting" : "running";
+    const waits = this.#below.size > 0 || (turn.phase.kind === "calling" && turn.phase.calls.some(isAsking));
+    return waits ? "waiting" : "running";
   }
 
   get running(): boolean {
@@ -101,12 +119,28 @@ export class DeskSession {
     return this.#broken;
   }
 
-  /** The prompt that the log has with this key. @throws {DeskRefusal} it was another one. */
+  /** Only waits for answers: it needs nothing that other turns may lack. */
+  get waiting(): boolean {
+    return this.#running !== null && this.#onlyWaits;
+  }
+
+  get queued(): readonly QueuedPrompt[] {
+    const first = this.#shown.counts.turns + 1;
+    const waiting = [...(this.#beginning === null ? [] : [this.#beginning]), ...this.#queue];
+    return waiting.map(({ text, by: { key } }, index) => ({ turn: first + index, text, ...(key === undefined ? {} : { key }) }));
+  }
+
+  /**
+   * The prompt that the log or the queue has with this key.
+   * @throws {DeskRefusal} it was another one, or it was dropped.
+   */
   known(key: string, text: string): TakenPrompt | null {
-    const known = entriesOf(this.session.state()).find((entry) => entry.kind === "prompt" && entry.key === key);
-    if (known?.kind !== "prompt") return null;
-    if (known.text !== text) throw new DeskRefusal("key_reused", "Cannot use this key again for another prompt");
-    return { turn: known.turn, queued: false, repeated: true, ended: Promise.resolve(null) };
+    const recorded = entriesOf(this.session.state()).find((entry) => entry.kind === "prompt" && entry.key === key);
+    const known = recorded?.kind === "prompt" ? recorded : this.queued.find((each) => each.key === key);
+    if (known !== undefined && known.text !== text) throw new DeskRefusal("key_reused", "Cannot use this key again for another prompt");
+    if (known !== undefined) return { turn: known.turn, queued: known !== recorded, repeated: true, ended: Promise.resolve(null) };
+    if (!this.#dropped.has(key)) return null;
+    throw new DeskRefusal("dropped", "Cannot take this prompt again as it was dropped from the queue: send it with another key");
   }
 
   /** @throws {DeskRefusal} */
@@ -152,7 +186,14 @@ export class DeskSession {
   /** Prompts that wait are not run; how many these were. */
   dropQueue(): number {
     const dropped = this.#queue.splice(0);
-    for (const { ended } of dropped) ended.resolve(null);
+    for (const { ended, by } of dropped) {
+      if (by.key !== undefined) this.#dropped.add(by.key);
+      ended.resolve(null);
+    }
+    for (const oldest of this.#dropped) {
+      if (this.#dropped.size <= DROPPED_LIMIT) break;
+      this.#dropped.delete(oldest);
+    }
     return dropped.length;
   }
 
@@ -169,12 +210,34 @@ export class DeskSession {
       throw new DeskRefusal("interrupted", `Cannot answer call "${call}" as its turn is not running: resume the session first`);
     }
     if (input_digest !== undefined && input_digest !== asked.status.input_digest) {
-      throw new DeskRefusal("altered", `Cannot answer call "${call}" as it waits with another input than the one that was answered`);
+      throw altered(call);
     }
     if (!this.#approvals.answer(call, answer)) throw new DeskRefusal("settled", `Cannot answer call "${call}" as it has been answered`);
     const recorded = new Promise<SessionEvent>((resolve) => void this.#answered.set(call, resolve));
     const event = await Promise.race([recorded, this.#running.ended.then(() => null)]);
     if (event?.type !== "approval_answered") throw new DeskRefusal("settled", `Cannot answer call "${call}" as its turn was stopped`);
+  }
+
+  /** Whether a session that works for this one waits for an answer: to this call, or to any. */
+  asksFor(session: string, call?: string): boolean {
+    return [...this.#below].some(([asked, below]) => below.session === session && (call === undefined || asked === call));
+  }
+
+  /** As `answer`, for a call that `asksFor` knows; resolves when the answer is on its way. @throws {DeskRefusal} */
+  answerBelow(call: string, { input_digest, ...answer }: Answering): void {
+    if (input_digest !== undefined && input_digest !== this.#below.get(call)?.input_digest) throw altered(call);
+    if (!this.#approvals.answer(call, answer)) throw new DeskRefusal("settled", `Cannot answer call "${call}" as it has been answered`);
+  }
+
+  async #ask({ session, call, input }: Question, signal: AbortSignal): Promise<Answer> {
+    if (session === undefined) return await this.#approvals.ask(call, signal);
+    this.#below.set(call, { session, input_digest: inputDigest(input) });
+    try {
+      return await this.#approvals.ask(call, signal);
+    } finally {
+      this.#below.delete(call);
+      this.#approvals.forget(call);
+    }
   }
 
   /** No turn runs, or one that only waits for answers: such a one may be left. */
@@ -232,7 +295,7 @@ export class DeskSession {
   #run(turn: number, stopped: StopReason | null, start: (options: TurnOptions) => Promise<TurnResult>): Running {
     const [stop, now] = [new AbortController(), new AbortController()];
     if (stopped !== null) stop.abort(stopped);
-    const approver: TurnOptions["approver"] = (question, signal) => this.#approvals.ask(question.call, signal);
+    const approver: TurnOptions["approver"] = (question, signal) => this.#ask(question, signal);
     const ended = start({ stop: stop.signal, now: now.signal, approver }).catch((error: unknown) => {
       this.#broken = true;
       throw error;
@@ -249,7 +312,9 @@ export class DeskSession {
     this.#running = null;
     const first = this.#queue.shift();
     if (first === undefined) return this.#changed();
+    this.#beginning = first;
     this.#begin(first.text, first.by).then(({ ended }) => first.ended.resolve(ended), (error: unknown) => {
+      this.#beginning = null;
       first.ended.reject(error);
       if (this.#running === null) this.#finish();
     });
@@ -258,6 +323,7 @@ export class DeskSession {
   #see(event: Extract<FeedEvent, { readonly seq: number }>): void {
     if (event.seq <= this.#shown.seq) return;
     this.#shown = evolve(this.#shown, event);
+    if (isKnown(event) && event.type === "prompted") this.#beginning = null;
     if (isKnown(event) && (event.type === "approval_answered" || event.type === "call_ended")) this.#settle(event);
     if (!this.#onlyWaits) return;
     this.#pause.resolve();
@@ -273,4 +339,8 @@ export class DeskSession {
 
 function isAsking(call: CallState): boolean {
   return call.status.kind === "asking";
+}
+
+function altered(call: string): DeskRefusal {
+  return new DeskRefusal("altered", `Cannot answer call "${call}" as it waits with another input than the one that was answered`);
 }

@@ -13,7 +13,7 @@ import type { Toolbox } from "../tools/toolbox.ts";
 import type { Agent } from "./agent.ts";
 import { Records } from "./desk-records.ts";
 import { DeskRefusal, toRefusal } from "./desk-refusal.ts";
-import type { Answering, DeskSession, TakenPrompt } from "./desk-session.ts";
+import type { Answering, DeskSession, QueuedPrompt, TakenPrompt } from "./desk-session.ts";
 import { Seats } from "./desk-seats.ts";
 import type { FeedEvent } from "./feed.ts";
 import type { Fork } from "./fork.ts";
@@ -26,6 +26,8 @@ export interface DeskOptions {
   readonly roots?: readonly string[];
   readonly max_turns?: number;
   readonly max_sessions?: number;
+  /** Sessions whose turn only waits for answers: they take no place of the others. */
+  readonly max_waiting?: number;
   readonly max_readers?: number;
   /** How long a session stays open after its last use. */
   readonly idle_ms?: number;
@@ -35,6 +37,8 @@ export interface DeskOptions {
 export interface SessionView {
   readonly state: SessionState;
   readonly status: SessionStatus;
+  /** Prompts that wait for the turns before them. */
+  readonly queued: readonly QueuedPrompt[];
 }
 
 /** One row of a list. */
@@ -47,7 +51,7 @@ export interface ListOptions {
   readonly before?: { readonly updated_at: string; readonly session: string };
 }
 
-const DEFAULTS = { max_turns: 32, max_sessions: 64, max_readers: 1024, idle_ms: 15_000 };
+const DEFAULTS = { max_turns: 32, max_sessions: 64, max_waiting: 256, max_readers: 1024, idle_ms: 15_000 };
 const SHUT_DOWN = { reason: "stopped", detail: "the server was shut down" } as const;
 const CANCELLED = { reason: "cancelled", detail: "cancelled by a client" } as const;
 /** At the end of a drain, from the stop at a safe point to the end of what still runs. */
@@ -114,7 +118,7 @@ export class Desk {
       const workspace = this.#records.admit(options.workspace ?? this.roots[0] ?? this.#agent.workspace);
       this.#seats.makeRoom();
       const session = await this.#agent.create({ ...options, workspace });
-      return await this.#seats.useNew(session, ({ state, status }) => ({ state, status }));
+      return await this.#seats.useNew(session, ({ state, status, queued }) => ({ state, status, queued }));
     });
   }
 
@@ -126,9 +130,10 @@ export class Desk {
   view(id: string): Promise<SessionView> {
     return refusing(async () => {
       const driven = this.#seats.get(id);
-      if (driven !== null) return { state: driven.state, status: driven.status };
+      if (driven !== null) return { state: driven.state, status: driven.status, queued: driven.queued };
       const state = await this.#records.state(id);
-      return { state, status: state.turn.kind === "idle" ? "idle" : await this.#records.statusOfOpenTurn(id) };
+      if (this.#seats.all.some((session) => session.asksFor(id))) return { state, status: "waiting", queued: [] };
+      return { state, status: state.turn.kind === "idle" ? "idle" : await this.#records.statusOfOpenTurn(id), queued: [] };
     });
   }
 
@@ -176,7 +181,7 @@ export class Desk {
     return refusing(async () => {
       await this.#checkKnown(id);
       const driven = this.#seats.get(id);
-      if (driven === null) return await this.#refuseAnswer(id, call);
+      if (driven === null) return await this.#answerBelow(id, call, answer);
       await driven.answer(call, answer);
     });
   }
@@ -272,10 +277,19 @@ export class Desk {
     return rows.slice(0, limit);
   }
 
+  async #answerBelow(id: string, call: string, answer: Answering): Promise<void> {
+    const above = this.#seats.all.find((session) => session.asksFor(id, call));
+    if (above === undefined) return await this.#refuseAnswer(id, call);
+    above.answerBelow(call, answer);
+  }
+
   async #refuseAnswer(id: string, call: string): Promise<never> {
     const { turn } = await this.#records.state(id);
     const calls = turn.kind === "running" && turn.phase.kind === "calling" ? turn.phase.calls : [];
     if (calls.some((each) => each.call === call && each.status.kind === "asking")) {
+      if (await this.#records.statusOfOpenTurn(id) === "held") {
+        throw new DeskRefusal("held", `Cannot answer call "${call}" here as another runtime has session "${id}" open: answer it there`);
+      }
       throw new DeskRefusal("interrupted", `Cannot answer call "${call}" as its turn is not running: resume the session first`);
     }
     throw new DeskRefusal("settled", `Cannot answer call "${call}" as it does not wait for an answer in session "${id}"`);
@@ -289,7 +303,8 @@ export class Desk {
   /** Opening the session may have taken a while. */
   #checkMayBegin({ running }: DeskSession): void {
     this.#checkNotDraining();
-    if (running || this.counts.turns < this.limits.max_turns) return;
+    const working = this.#seats.all.filter((session) => session.running && !session.waiting).length;
+    if (running || working < this.limits.max_turns) return;
     throw new DeskRefusal("too_many_turns", `Cannot begin a turn as ${this.limits.max_turns} are running`);
   }
 

@@ -4,6 +4,8 @@ import type { Command } from "../session/command.ts";
 import { decide } from "../session/decide.ts";
 import { isKnown, type SessionEvent } from "../session/event.ts";
 import { fold, initialState, type SessionState } from "../session/state.ts";
+import { mayHaveStarted } from "../session/unread.ts";
+import type { ProcessIdentity } from "../session/launch.ts";
 import { now } from "./ids.ts";
 import { readState } from "./log-state.ts";
 import type { SessionGround } from "./sessions.ts";
@@ -92,9 +94,18 @@ function parentOf(row: LogRow) {
   return row.kind === "event" && isKnown(row.event) && row.event.type === "session_opened" ? row.event.parent : undefined;
 }
 
-function runningCalls({ turn }: SessionState) {
+interface RunningCall {
+  readonly call: string;
+  readonly since: string;
+  readonly process?: ProcessIdentity;
+}
+
+/** Those that may have started among them: since the session was opened, for all that is known. */
+function runningCalls({ turn, header }: SessionState): readonly RunningCall[] {
   const calls = turn.kind === "running" && turn.phase.kind === "calling" ? turn.phase.calls : [];
-  return calls.flatMap(({ call, status }) => status.kind === "running" ? [{ call, ...status }] : []);
+  return calls.filter(mayHaveStarted).map(({ call, status }) =>
+    status.kind === "running" ? { call, since: status.since, ...processOf(status) } : { call, since: header?.opened_at ?? "" }
+  );
 }
 
 function processOf<P>({ process }: { readonly process?: P | undefined }): { readonly process?: P } {

@@ -1,7 +1,8 @@
 /** The state that a log leads to. */
 import type { Journal, LogRow } from "../journal/journal.ts";
-import { isKnown, type StoredEvent } from "../session/event.ts";
-import { fold, initialState, type SessionState } from "../session/state.ts";
+import { isKnown } from "../session/event.ts";
+import { evolve, initialState, type SessionState } from "../session/state.ts";
+import { passOver } from "../session/unread.ts";
 import type { AgentNotice } from "./options.ts";
 
 export interface LogState {
@@ -25,25 +26,21 @@ export async function readState(journal: Pick<Journal, "read">, session: string,
     const rows = await journal.read(session, { after: state.seq, limit: PAGE_ROWS });
     if (rows.length === 0) return { state, damage, unsaid: damage.filter((text) => !said.has(text)) };
     damage.push(...damageOf(rows));
-    const events = eventsOf(rows);
-    for (const event of events) if (isKnown(event) && event.type === "notice" && event.code === DAMAGED) said.add(event.text);
-    state = { ...fold(events, state), seq: lastSeq(rows) };
+    for (const row of rows) {
+      state = follow(state, row);
+      if (row.kind === "event" && isKnown(row.event) && row.event.type === "notice" && row.event.code === DAMAGED) said.add(row.event.text);
+    }
   }
 }
 
 /** The state that these rows lead to; damaged ones are named, and left out. */
 export function stateOf(rows: readonly LogRow[], notify: (notice: AgentNotice) => void): SessionState {
   for (const text of damageOf(rows)) notify({ level: "error", code: DAMAGED, text });
-  return { ...fold(eventsOf(rows)), seq: lastSeq(rows) };
+  return rows.reduce(follow, initialState);
 }
 
-function eventsOf(rows: readonly LogRow[]): readonly StoredEvent[] {
-  return rows.flatMap((row) => row.kind === "event" ? [row.event] : []);
-}
-
-function lastSeq(rows: readonly LogRow[]): number {
-  const last = rows[rows.length - 1];
-  return last === undefined ? 0 : last.kind === "event" ? last.event.seq : last.seq;
+function follow(state: SessionState, row: LogRow): SessionState {
+  return row.kind === "event" ? evolve(state, row.event) : passOver(state, row.seq);
 }
 
 function damageOf(rows: readonly LogRow[]): readonly string[] {

@@ -68,9 +68,10 @@ function start(effect: Effect, flight: Flight, turn: Turn): void {
 }
 
 /** From one step to the next, or to the end. What ran early and was not asked for is gone before. */
-async function goOn(effect: Extract<Effect, { kind: "begin_step" | "interject" | "end_turn" }>, turn: Turn): Promise<void> {
+async function goOn(wanted: StepEnd, turn: Turn): Promise<void> {
   const { ports, speculator } = turn;
   await speculator.close("not_asked");
+  const effect = failIfSilent(wanted, ports);
   if (effect.kind === "end_turn" && effect.reason === "completed" && await holdOpen(turn)) return;
   if (effect.kind === "begin_step") {
     ports.tools.renew();
@@ -83,6 +84,16 @@ async function goOn(effect: Extract<Effect, { kind: "begin_step" | "interject" |
       reason: effect.reason,
       ...(effect.detail === undefined ? {} : { detail: effect.detail }),
     });}
+}
+
+type StepEnd = Extract<Effect, { kind: "begin_step" | "interject" | "end_turn" }>;
+
+/** A reply without text or calls is none, whatever its model takes it for. Code that stands in for a model may have nothing to say. */
+function failIfSilent(effect: StepEnd, { model, recorder }: TurnPorts): StepEnd {
+  if (effect.kind !== "end_turn" || effect.reason !== "completed" || model.plain !== undefined) return effect;
+  if (lastText(recorder.state).trim() !== "") return effect;
+  const finish = effect.detail === undefined ? "" : ` (${effect.detail})`;
+  return { ...effect, reason: "failed", detail: `the model's reply was empty, with neither text nor a call${finish}` };
 }
 
 /** Whether a stop hook wants the turn to go on. */

@@ -7,6 +7,8 @@ import type { Approver } from "./approver.ts";
 export interface AgentOptions {
   /** Folder that tools work in; else the nearest ancestor of the current folder that looks like one. */
   readonly workspace?: string;
+  /** Whether a session of another workspace that is opened again is refused. */
+  readonly onlyHere?: boolean;
   /** `provider/model` or `script:FILE`. */
   readonly model?: string;
   readonly baseUrl?: string;
@@ -14,7 +16,7 @@ export interface AgentOptions {
   readonly mode?: Mode;
   /** Where neither `mode` nor a setting says; else `auto-accept`. */
   readonly defaultMode?: Mode;
-  /** Lets what lies in this workspace run, or in these folders, for this runtime. */
+  /** Lets what lies in this workspace and in that of a session that is opened again run, or in these folders, for this runtime. */
   readonly trustWorkspace?: boolean | readonly string[];
   readonly maxSteps?: number;
   /** Runs read-only calls while the model still streams; else as the settings say. An organisation's "off" stands. */

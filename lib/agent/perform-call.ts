@@ -172,6 +172,7 @@ async function recordCall(
   const end = toEnd(call, run, readRun(tool, run, input), plan, ports);
   ports.recorder.mustRecord(speculation === undefined ? end : { ...end, speculation });
   const { text, is_error } = end.result;
+  if (run.outcome.kind === "not_started") return;
   recordNotices(
     await ports.hooks.afterCall({ name: tool.rule_name ?? tool.name, input, read_only: tool.read_only }, { text, is_error }, signals.now),
     ports,

@@ -9,7 +9,7 @@ import { describeSource } from "../config/source.ts";
 import { type InheritedEnvironment, inheritedEnvironment, isOn, SERVER_TOKENS } from "../config/environment.ts";
 import type { Hook, InertHook } from "../gate/hook.ts";
 import type { HookSet } from "../gate/hooks.ts";
-import { workspaceProgramOf } from "../gate/program-place.ts";
+import { type ProgramContext, workspaceProgramOf } from "../gate/program-place.ts";
 import { type Survey, surveyWorkspace } from "../gate/survey.ts";
 import { createSwitches, type Switches } from "../gate/switches.ts";
 import { checkTrust, describeReason, type WorkspaceTrust } from "../gate/trust.ts";
@@ -75,7 +75,7 @@ export async function openPolicy(
     trust,
     inherited,
     switches: toSwitches(configuration),
-    hooks: toHooks(configuration, trust, { workspace, path: inherited.env["PATH"] ?? "" }),
+    hooks: toHooks(configuration, trust, { workspace, path: inherited.env["PATH"] ?? "", home: inherited.env["HOME"] }),
     always_allow: new Set(configuration.always_allow.map(({ value }) => value)),
     notices: read.diagnostics.filter(({ severity }) => severity !== "info").map((said) => ({
       level: "warning",
@@ -92,8 +92,8 @@ function toSwitches({ switches, disabled_tools }: Configuration): Switches {
   return createSwitches(tables, disabled_tools.map(({ value, source }) => ({ name: value, where: describeSource(source) })));
 }
 
-/** A hook whose program lies in an untrusted workspace would run what the workspace says, whoever wrote the hook. */
-function toHooks(configuration: Configuration, { verdict }: WorkspaceTrust, place: { workspace: string; path: string }): HookSet {
+/** A hook that runs something of an untrusted workspace would do what the workspace says, whoever wrote the hook. */
+function toHooks(configuration: Configuration, { verdict }: WorkspaceTrust, place: ProgramContext): HookSet {
   const reason = verdict.kind === "trusted" ? null : describeReason(verdict);
   const active: Hook[] = [];
   const inert: InertHook[] = configuration.inert_hooks.map((configured) => ({
@@ -104,7 +104,7 @@ function toHooks(configuration: Configuration, { verdict }: WorkspaceTrust, plac
     const hook = toHook(configured);
     const program = reason === null ? null : workspaceProgramOf(hook.command, place);
     if (program === null) active.push(hook);
-    else inert.push({ hook, reason: `its program "${program}" lies in the workspace, and ${reason}` });
+    else inert.push({ hook, reason: `"${program}", which it runs, may lead into the workspace, and ${reason}` });
   }
   return { active, inert };
 }

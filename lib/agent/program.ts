@@ -1,7 +1,7 @@
 /** What a call ran, as digests of its files. */
 import { readFile, stat } from "node:fs/promises";
 import { delimiter, resolve } from "node:path";
-import { workspaceProgram } from "../gate/program-place.ts";
+import { workspaceScript } from "./script-place.ts";
 import { sha256 } from "../session/digest.ts";
 import type { ProcessLaunch } from "../session/launch.ts";
 import type { Plan } from "../tools/tool.ts";
@@ -58,7 +58,7 @@ function named(name: keyof ProgramDigests, digest: string | null): ProgramDigest
 }
 
 function scriptOf({ argv, cwd, env }: ProcessLaunch): string | null {
-  const word = workspaceProgram(argv, { workspace: cwd, path: env["PATH"] ?? "" });
+  const word = workspaceScript(argv, { workspace: cwd, path: env["PATH"] ?? "" });
   return word === null || word === argv[0] ? null : resolve(cwd, word);
 }
 

@@ -5,8 +5,11 @@
 import type { LogRow } from "../journal/journal.ts";
 import { type Line, rowToLine } from "./readers-line.ts";
 
-/** Few, as an event may be large: a reader that is behind holds one page. */
 const PAGE_ROWS = 50;
+/** One reading goes on while it has less than this, in characters: then it may be one event more. */
+const READ_CHARACTERS = 512 * 1024;
+/** Asked for at a time, after a first one that tells of their size: one event may be as large as a thousand others. */
+const STEP_ROWS = 8;
 /** Of all kept pages, in characters. */
 const KEPT_CHARACTERS = 8 * 1024 * 1024;
 
@@ -17,6 +20,12 @@ export interface PageSource {
 interface Page {
   readonly lines: readonly Line[];
   readonly size: number;
+}
+
+/** What was asked of the journal. */
+interface Span {
+  readonly after: number;
+  readonly limit: number;
 }
 
 export class Pages {
@@ -33,8 +42,15 @@ export class Pages {
   /** Some of the lines behind `after`, in order and without a gap; none if there are none. */
   async read(session: string, after: number): Promise<readonly Line[]> {
     const number = Math.floor(after / PAGE_ROWS);
-    const { lines } = await this.#page(session, number);
-    return lines.slice(after - number * PAGE_ROWS);
+    const key = `${session}/${number}`;
+    const kept = this.#kept.get(key);
+    if (kept !== undefined) {
+      this.#kept.delete(key);
+      this.#kept.set(key, kept);
+      return kept.lines.slice(after - number * PAGE_ROWS);
+    }
+    const page = await (this.#asked.get(`${key}+${after}`) ?? this.#ask(session, number, after));
+    return page.lines;
   }
 
   /** Of a session that was removed. */
@@ -42,27 +58,32 @@ export class Pages {
     for (const [key, page] of this.#kept) if (key.startsWith(`${session}/`)) this.#drop(key, page);
   }
 
-  async #page(session: string, number: number): Promise<Page> {
+  /** From `after` to the end of its page, or as far as is reasonable to hold at once. */
+  #ask(session: string, number: number, after: number): Promise<Page> {
     const key = `${session}/${number}`;
-    const kept = this.#kept.get(key);
-    if (kept !== undefined) {
-      this.#kept.delete(key);
-      this.#kept.set(key, kept);
-      return kept;
-    }
-    const asked = this.#asked.get(key) ?? this.#ask(session, number, key);
-    return await asked;
+    const asked = this.#read(session, { after, limit: (number + 1) * PAGE_ROWS - after }).then((page) => {
+      if (page.lines.length === PAGE_ROWS) this.#keep(key, page);
+      return page;
+    }).finally(() => this.#asked.delete(`${key}+${after}`));
+    this.#asked.set(`${key}+${after}`, asked);
+    return asked;
   }
 
-  #ask(session: string, number: number, key: string): Promise<Page> {
-    const asked = this.#source.read(session, { after: number * PAGE_ROWS, limit: PAGE_ROWS }).then((rows) => {
-      const lines = rows.map((row) => rowToLine(session, row));
-      const page = { lines, size: lines.reduce((size, line) => size + line.text.length, 0) };
-      if (lines.length === PAGE_ROWS && page.size <= KEPT_CHARACTERS / 4) this.#keep(key, page);
-      return page;
-    }).finally(() => this.#asked.delete(key));
-    this.#asked.set(key, asked);
-    return asked;
+  async #read(session: string, { after, limit }: Span): Promise<Page> {
+    const lines: Line[] = [];
+    let size = 0;
+    for (let rows = 1; lines.length < limit && size < READ_CHARACTERS;) {
+      const wanted = Math.min(rows, limit - lines.length);
+      const more = await this.#source.read(session, { after: after + lines.length, limit: wanted });
+      for (const row of more) {
+        const line = rowToLine(session, row);
+        lines.push(line);
+        size += line.text.length;
+      }
+      if (more.length < wanted) break;
+      rows = Math.max(1, Math.min(STEP_ROWS, Math.floor((READ_CHARACTERS - size) * lines.length / size)));
+    }
+    return { lines, size };
   }
 
   #keep(key: string, page: Page): void {

@@ -18,6 +18,7 @@ export type Recorded =
 
 export class Recorder {
   #state: SessionState;
+  #durable: SessionState;
   #failure: Error | null = null;
   #settled: Promise<void> = Promise.resolve();
   readonly #broken = Promise.withResolvers<never>();
@@ -30,12 +31,18 @@ export class Recorder {
     this.#lease = lease;
     this.#feed = feed;
     this.#state = state;
+    this.#durable = state;
     // Watched through `broken`; without a turn there is nobody to tell.
     this.#broken.promise.catch(() => undefined);
   }
 
   get state(): SessionState {
     return this.#state;
+  }
+
+  /** The part of `state` that is on disk: what others may be told. */
+  get durable(): SessionState {
+    return this.#durable;
   }
 
   /** Rejects with the failure of an append, and never resolves. */
@@ -72,9 +79,11 @@ export class Recorder {
   #append(expected: number, events: readonly SessionEvent[]): Promise<void> {
     const appended = this.#journal.append(this.#lease, expected, events);
     const before = this.#settled;
+    const after = this.#state;
     const durable = appended.then(async () => {
       await before;
       if (this.#failure !== null) throw this.#failure;
+      this.#durable = after;
       for (const event of events) this.#feed.tell(event);
     });
     this.#settled = durable.catch((error: Error) => this.#fail(error));

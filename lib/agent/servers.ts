@@ -2,13 +2,14 @@
 import { existsSync } from "node:fs";
 import { parseLocated } from "../config/located-json.ts";
 import type { Paths } from "../config/paths.ts";
-import { workspaceProgram } from "../gate/program-place.ts";
+import { workspaceProgram, workspaceVariable } from "../gate/program-place.ts";
 import { describeReason } from "../gate/trust.ts";
 import { workspaceFiles } from "../gate/workspace-files.ts";
 import { sha256 } from "../session/digest.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
 import { describeDiagnostic, hasErrors } from "../tools/diagnostic.ts";
 import type { McpServer, MergedServers, ParsedMcpFile } from "../tools/mcp/config.ts";
+import { resolveServer } from "../tools/mcp/destination.ts";
 import { type McpFile, mcpFiles } from "../tools/mcp/files.ts";
 import type { McpRoom, ServerStatus } from "../tools/mcp/room.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
@@ -30,13 +31,10 @@ export interface Servers {
  * where there is something to talk to.
  */
 export async function openServers(workshop: Workshop, paths: Paths, supervisor: Supervisor, stop?: AbortSignal): Promise<Servers> {
-  const present = mcpFiles(workshop.workspace, paths.config).filter(({ path }) => existsSync(path));
+  const named = await findServers(workshop, paths);
   const notices = new ServerNotices();
-  if (present.length === 0) return { equip: (plain) => judgeRules(plain, [], []), close: () => Promise.resolve() };
-  const files = await readFiles(present, workshop);
-  const { mergeServers } = await import("../tools/mcp/config.ts");
-  const changed = new Set(files.filter(({ changed }) => changed).map(({ file }) => file.path));
-  const merged = mergeServers(files, (server) => changed.has(server.path) ? CHANGED : inertBecause(server, workshop));
+  if (named === null) return { equip: (plain) => judgeRules(plain, [], []), close: () => Promise.resolve() };
+  const { files, merged } = named;
   const standing = [...files.flatMap(toNotices), ...asideNotices(merged)];
   const room = merged.active.length === 0 ? null : await openRoom(merged, workshop, supervisor, notices);
   if (room !== null) await untilReady(room.room, stop);
@@ -44,6 +42,16 @@ export async function openServers(workshop: Workshop, paths: Paths, supervisor: 
     equip: (plain) => equip(plain, { files, merged, room, notices }, standing),
     close: () => room?.room.close() ?? Promise.resolve(),
   };
+}
+
+/** The servers that files name, of which none is started; null if there is no such file. */
+export async function findServers(workshop: Workshop, paths: Paths): Promise<Pick<Ground, "files" | "merged"> | null> {
+  const present = mcpFiles(workshop.workspace, paths.config).filter(({ path }) => existsSync(path));
+  if (present.length === 0) return null;
+  const files = await readFiles(present, workshop);
+  const { mergeServers } = await import("../tools/mcp/config.ts");
+  const changed = new Set(files.filter(({ changed }) => changed).map(({ file }) => file.path));
+  return { files, merged: mergeServers(files, (server) => changed.has(server.path) ? CHANGED : inertBecause(server, workshop)) };
 }
 
 interface OpenRoom {
@@ -214,21 +222,28 @@ async function readFiles(files: readonly McpFile[], { policy }: Workshop): Promi
   }));
 }
 
-/** A server of the workspace needs its trust, and so does a user's whose program the workspace would supply. */
-function inertBecause({ scope, transport }: McpServer, { policy, workspace }: Workshop): string | null {
+/** A server of the workspace needs its trust, and so does a user's who would run what the workspace supplies. */
+function inertBecause(server: McpServer, { policy, workspace }: Workshop): string | null {
   const { verdict } = policy.trust;
   if (verdict.kind === "trusted") return null;
-  if (scope === "workspace") return describeReason(verdict);
-  return suppliedByWorkspace(transport, policy, workspace) ? `its program lies in the workspace, and ${describeReason(verdict)}` : null;
+  if (server.scope === "workspace") return describeReason(verdict);
+  return suppliedByWorkspace(server, policy, workspace) ? `its command may lead into the workspace, and ${describeReason(verdict)}` : null;
 }
 
-/** Package runners take a program out of the workspace's own `node_modules` first. */
-const PACKAGE_RUNNERS = /(?:^|\/)(?:npx|bunx|pnpx|npm|pnpm|yarn|bun)$/;
-
-function suppliedByWorkspace(transport: McpServer["transport"], { inherited }: Policy, workspace: string): boolean {
+/** As it would be started: what is filled in counts too, and may be a secret. */
+function suppliedByWorkspace(server: McpServer, { inherited: { env } }: Policy, workspace: string): boolean {
+  const { transport } = server;
   if (transport.kind === "http") return false;
-  const argv = [transport.cmd, ...transport.args];
-  return PACKAGE_RUNNERS.test(transport.cmd) || workspaceProgram(argv, { workspace, path: inherited.env["PATH"] ?? "" }) !== null;
+  const resolved = resolveServer(server, { workspace, env });
+  const { argv, own } = resolved.kind === "resolved" && resolved.destination.kind === "stdio"
+    ? { argv: resolved.destination.argv, own: pick(resolved.destination.env, Object.keys(transport.env)) }
+    : { argv: [transport.cmd, ...transport.args], own: transport.env };
+  const place = { workspace, path: own["PATH"] ?? env["PATH"] ?? "", home: env["HOME"] };
+  return workspaceProgram(argv, place) !== null || workspaceVariable(own, place) !== null;
+}
+
+function pick(env: Readonly<Record<string, string>>, names: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(names.map((name) => [name, env[name] ?? ""]));
 }
 
 function asideNotices({ inert, shadowed }: MergedServers): readonly AgentNotice[] {

@@ -55,18 +55,22 @@ export class Session {
   readonly #ports: TurnPorts;
   readonly #lease: Lease;
   #running = false;
-  /** The state before the newest turn. */
-  #before: SessionState;
+  /** The newest turn that was driven here, and the state that its result is told against. */
+  #driven: { readonly turn: number; readonly before: SessionState } | null = null;
 
   constructor(ports: TurnPorts, lease: Lease) {
     this.id = ports.session;
     this.#ports = ports;
     this.#lease = lease;
-    this.#before = ports.recorder.state;
   }
 
   state(): SessionState {
     return this.#recorder.state;
+  }
+
+  /** As much of the state as is in the log for certain. */
+  recorded(): SessionState {
+    return this.#recorder.durable;
   }
 
   messages(): readonly Message[] {
@@ -123,10 +127,11 @@ export class Session {
     return await this.#run(options, before);
   }
 
-  /** What there is to tell of a turn that could not be driven to its end. */
-  soFar(): TurnResult {
-    const notes: TurnNotes = { unanswered: false, error: null, consultations: 0 };
-    return { ...toResult(this.#before, this.state(), notes), reason: "failed", timed_out: false };
+  /** What the log has of a turn that could not be driven to its end; null if none was begun. */
+  soFar(): TurnResult | null {
+    if (this.#driven === null) return null;
+    const { turn, before } = this.#driven;
+    return { ...toResult(turn, before, this.recorded(), newNotes()), reason: "failed", timed_out: false };
   }
 
   /** Releases the session; an open turn stays open in the log. */
@@ -148,8 +153,10 @@ export class Session {
 
   /** `before`: the state that the result is told against. */
   async #run(options: TurnOptions, before = this.state()): Promise<TurnResult> {
-    const notes: TurnNotes = { unanswered: false, error: null, consultations: 0 };
-    this.#before = before;
+    const notes = newNotes();
+    const { turn: opened, counts } = this.state();
+    const turn = opened.kind === "running" ? opened.turn : counts.turns;
+    this.#driven = { turn, before };
     const clock = wallClock(options.timeout_ms ?? this.#ports.timeout_ms);
     const asked = this.#listenForCancel();
     const stops = [asked.stop, ...(options.stop === undefined ? [] : [options.stop])];
@@ -158,7 +165,7 @@ export class Session {
     try {
       const ports = options.approver === undefined ? this.#ports : { ...this.#ports, approver: options.approver };
       await runTurn(ports, { stop: AbortSignal.any(stops), now: AbortSignal.any(nows) }, notes);
-      return { ...toResult(before, this.state(), notes), timed_out: clock.signal.aborted };
+      return { ...toResult(turn, before, this.state(), notes), timed_out: clock.signal.aborted };
     } finally {
       this.#running = false;
       clock.stop();
@@ -193,9 +200,12 @@ function wallClock(timeout_ms: number | null): { signal: AbortSignal; stop(): vo
   return { signal: controller.signal, stop: () => clearTimeout(timer) };
 }
 
-function toResult(before: SessionState, after: SessionState, notes: TurnNotes): Omit<TurnResult, "timed_out"> {
-  const last = after.turn.kind === "idle" ? after.turn.last : null;
-  const turn = last?.turn ?? after.counts.turns;
+function newNotes(): TurnNotes {
+  return { unanswered: false, error: null, answered: false, consultations: 0 };
+}
+
+function toResult(turn: number, before: SessionState, after: SessionState, notes: TurnNotes): Omit<TurnResult, "timed_out"> {
+  const last = after.turn.kind === "idle" && after.turn.last?.turn === turn ? after.turn.last : null;
   const replies = entriesOf(after).filter((entry): entry is Extract<Entry, { kind: "reply" }> =>
     entry.kind === "reply" && entry.turn === turn
   );

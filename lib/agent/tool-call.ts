@@ -35,6 +35,8 @@ export interface ToolCall {
   readonly reaped?: readonly ReapedProcess[];
   /** What a Stella tool found in its environment, by the names of the variables, and what it did not. */
   readonly exports?: { readonly made: readonly string[]; readonly withheld: readonly WithheldExport[] };
+  /** What a tool in code printed, and the stack of what it threw: for people, and no part of its result. The end of it, if it is long. */
+  readonly printed?: string;
   /** Why it was not run, if it was refused. */
   readonly refusal?: { readonly by: DeniedBy | "broken"; readonly reason: string };
   /** What the gate and its hooks had to say besides. */
@@ -135,8 +137,10 @@ function toSignals({ stop, now }: TurnOptions): { readonly stop: AbortSignal; re
 }
 
 function newNotes(): TurnNotes {
-  return { unanswered: false, error: null, consultations: 0 };
+  return { unanswered: false, error: null, answered: false, consultations: 0 };
 }
+
+const PRINTED_CHARACTERS = 64 * 1024;
 
 /** What was recorded of the one call. */
 class Witness {
@@ -145,8 +149,10 @@ class Witness {
   ended: EventOf<"call_ended"> | null = null;
   started = false;
   readonly notices: AgentNotice[] = [];
+  printed = "";
 
   watch(event: FeedEvent): void {
+    if (event.type === "call_output" && "text" in event) this.printed = (this.printed + event.text).slice(-PRINTED_CHARACTERS);
     if (!("seq" in event) || !isKnown(event)) return;
     if (event.type === "call_allowed") this.allowed = event;
     else if (event.type === "call_denied") this.denied = event;
@@ -161,6 +167,8 @@ function toToolCall(tool: string, witness: Witness, toolbox: Toolbox, ports: Tur
   if (ended === null) throw new Error(`Cannot tell how the call of "${tool}" ended: its end was not recorded`);
   const { result, outcome, duration_ms, truncated, reaped } = ended;
   const exports = exportsOf(tool, witness, ports);
+  // Of other tools what they print is the result.
+  const printed = ports.tools.find(tool)?.origin.system === "sdk" ? witness.printed.toWellFormed() : "";
   return {
     tool,
     result,
@@ -169,6 +177,7 @@ function toToolCall(tool: string, witness: Witness, toolbox: Toolbox, ports: Tur
     ...(truncated === undefined ? {} : { truncated }),
     ...(reaped === undefined ? {} : { reaped }),
     ...(exports === null ? {} : { exports }),
+    ...(printed === "" ? {} : { printed }),
     ...(denied === null ? {} : { refusal: toRefusal(tool, denied, toolbox) }),
     notices,
   };

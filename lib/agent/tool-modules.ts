@@ -1,7 +1,7 @@
 /** Tool files in TypeScript, JavaScript and Python: where they lie, and how they are asked for their tools. */
 import { readdirSync } from "node:fs";
 import { extname, join } from "node:path";
-import { workspaceProgram } from "../gate/program-place.ts";
+import { isWorkspaceProgram } from "../gate/program-place.ts";
 import type { Launch, Run } from "../session/launch.ts";
 import type { SdkFolder, SdkLoadContext } from "../tools/sdk/load.ts";
 import type { LoadedTools, LoadTrust, ValidatedFile } from "../tools/tool-folder.ts";
@@ -51,7 +51,7 @@ async function toContext(
   return {
     trust,
     allowsFile,
-    workspaceProgram: (command) => workspaceProgram(command, { workspace, path: inherited.env["PATH"] ?? "" }),
+    workspaceProgram: ([program = ""]) => isWorkspaceProgram(program, { workspace, path: inherited.env["PATH"] ?? "" }) ? program : null,
     ports: { place: { workspace, env: inherited.env }, cache: createDescriptionCache(join(paths.data, "tool-files")), run },
   };
 }

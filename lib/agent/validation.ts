@@ -5,13 +5,15 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { UsageError } from "../config/error.ts";
+import { CATALOG } from "../tools/builtin/catalog.ts";
 import { type Diagnostic, hasErrors } from "../tools/diagnostic.ts";
 import { validateMarkdownTools } from "../tools/nanocoder/load.ts";
 import { validateManifests } from "../tools/stella/load.ts";
 import type { ToolFolder, ValidatedFile } from "../tools/tool-folder.ts";
 import type { SdkFolder } from "../tools/sdk/load.ts";
 import type { Family } from "../tools/toolbox.ts";
-import { openPolicy, type PolicyOptions } from "./policy.ts";
+import { openPolicy, type Policy, type PolicyOptions } from "./policy.ts";
+import { unknownRules } from "./rules.ts";
 import { moduleFolders, type RunAside, validateModules } from "./tool-modules.ts";
 import { manifestFolders, markdownFolders, toLoadTrust } from "./workshop.ts";
 
@@ -43,7 +45,19 @@ export async function validateToolFiles(
   // What lies elsewhere in the workspace was not asked about.
   const markdown = given === null ? found : found.filter(({ path }) => path === given.path || dirname(path) === given.path);
   const order = orderOf(folders.manifests, folders.markdown);
-  return withRivals([...manifests, ...markdown, ...modules], order);
+  const files = withRivals([...manifests, ...markdown, ...modules], order);
+  return given === null ? [...files, ...settingsWithUnknownRules(policy, files)] : files;
+}
+
+/** Files of settings with rules for tools that are not there; those of servers are not asked for here. */
+function settingsWithUnknownRules(policy: Policy, files: readonly ValidatedFile[]): readonly ValidatedFile[] {
+  const names = [...CATALOG.map(({ name }) => name), ...files.flatMap(namesIn)];
+  const said = unknownRules(policy, names, ["mcp__"]).map(({ code, text, source: { path, position } }) => ({
+    path,
+    diagnostic: { severity: "warning", code, message: text, ...position, remedy: "Correct the name, or remove it." } as const,
+  }));
+  const paths = [...new Set(said.flatMap(({ path }) => path === undefined ? [] : [path]))];
+  return paths.map((path) => ({ path, diagnostics: said.filter((each) => each.path === path).map(({ diagnostic }) => diagnostic) }));
 }
 
 /** The user's own folder stays that under whatever path it is named. */

@@ -2,10 +2,10 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Environment, Paths } from "../config/paths.ts";
-import { unmatchedHooks } from "../gate/hook.ts";
-import { workspaceProgram, workspaceProgramOf } from "../gate/program-place.ts";
+import { workspaceProgram, workspaceProgramOf, workspaceVariable } from "../gate/program-place.ts";
 import type { ToolGroup } from "../gate/switches.ts";
 import { describeReason, type WorkspaceTrust } from "../gate/trust.ts";
+import { visible } from "../gate/visible.ts";
 import { CATALOG } from "../tools/builtin/catalog.ts";
 import { builtinTools } from "../tools/builtin/tools.ts";
 import type { LoadContext } from "../tools/nanocoder/load.ts";
@@ -18,6 +18,7 @@ import type { Origin } from "../session/event.ts";
 import { type Candidate, createToolbox, type Toolbox } from "../tools/toolbox.ts";
 import type { AgentNotice } from "./options.ts";
 import { openPolicy, type Policy, type PolicyOptions } from "./policy.ts";
+import { unknownRules } from "./rules.ts";
 
 export interface Workshop {
   readonly workspace: string;
@@ -94,13 +95,19 @@ async function findTools(options: PolicyOptions, policy: Policy, run: RunAside):
       workspace,
       env: policy.inherited.env,
       trust,
-      workspaceProgram: (command, path) => workspaceProgram(command, { workspace, path }),
+      workspaceProgram: (command, path, own) => {
+        const place = { workspace, path, home: policy.inherited.env["HOME"] };
+        return workspaceProgram(command, place) ?? workspaceVariable(own, place);
+      },
     }),
     loadMarkdown(options, {
       workspace,
       ...policy.inherited,
       trust,
-      workspaceProgram: (script, { cwd, path }) => workspaceProgramOf(script, { workspace, cwd: resolve(workspace, cwd), path }),
+      workspaceProgram: (script, { cwd, path, env: own }) => {
+        const place = { workspace, cwd: resolve(workspace, cwd), path, home: policy.inherited.env["HOME"] };
+        return workspaceProgramOf(script, place) ?? workspaceVariable(own, place);
+      },
     }),
     loadModules(options, policy, trust, run),
   ]);
@@ -163,7 +170,7 @@ export function markdownFolders(
 /** What does not run here and the command that would change it; null if nothing is inert. */
 export function describeInertHere({ trust, survey }: Policy): string | null {
   if (trust.verdict.kind === "trusted" || trust.inert.length === 0) return null;
-  const names = trust.inert.map(({ name, detail }) => detail === undefined ? name : `${name} (${detail})`);
+  const names = trust.inert.map(({ name, detail }) => detail === undefined ? visible(name) : `${visible(name)} (${visible(detail)})`);
   return `Not active, as ${describeReason(trust.verdict)} (orrery trust ${survey.workspace} or --trust-workspace changes that): ${
     names.join(", ")
   }`;
@@ -193,32 +200,15 @@ function groupOf(tool: Tool): ToolGroup {
 }
 
 /**
- * Rules that name nothing we know: most likely mistakes.
+ * What there is to say of rules that name nothing we know.
  * @param ruleNames of tools whose names in the toolbox are others. @param unknown beginnings of names that there may be.
  */
 export function ruleNotices(
-  { hooks, switches }: Policy,
+  policy: Policy,
   { listings }: Toolbox,
   ruleNames: readonly string[],
   unknown: readonly string[],
 ): readonly AgentNotice[] {
   const names = [...listings.flatMap(({ name }) => name === null ? [] : [name]), ...ruleNames];
-  // Up to its first `*` a pattern says how the names it fits begin.
-  const mayFit = (pattern: string) => {
-    const beginning = pattern.split("*", 1)[0] ?? "";
-    return unknown.some((each) => beginning.startsWith(each) || (pattern !== beginning && each.startsWith(beginning)));
-  };
-  const unmatched = unmatchedHooks([...hooks.active, ...hooks.inert.map(({ hook }) => hook)], names);
-  return [
-    ...unmatched.filter(({ matcher }) => !mayFit(matcher ?? "*")).map((hook) => ({
-      level: "warning" as const,
-      code: "hook_matches_nothing",
-      text: `The ${hook.event} hook ${hook.where} is for "${hook.matcher ?? "*"}", which is no tool that is known here`,
-    })),
-    ...switches.unknownKeys(names).filter(({ key }) => !unknown.some((each) => key.startsWith(each))).map((rule) => ({
-      level: "warning" as const,
-      code: "switch_matches_nothing",
-      text: `The switch ${rule.where} names no tool and no group that is known here`,
-    })),
-  ];
+  return unknownRules(policy, names, unknown).map(({ code, text }) => ({ level: "warning", code, text }));
 }

@@ -13,7 +13,7 @@
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { sqliteFault } from "../platform/sqlite.ts";
 import { JournalUnavailable } from "./journal.ts";
-import { openStore, type Store, toUnavailable } from "./store.ts";
+import { openStore, openStoreForReading, type Store, toUnavailable } from "./store.ts";
 
 const LONGEST_PAUSE_MS = 40;
 /** G4. */
@@ -36,14 +36,14 @@ export class GroupCommit {
   #closed = false;
   #gaveUp = false;
 
-  /** @throws {JournalUnavailable} unless the file is only locked: then the first use waits for it. */
+  /** @throws {JournalUnavailable} unless the file is only locked, and the first use waits for it, or can at least be read. */
   constructor(path: string, patience_ms: number) {
     this.#path = path;
     this.#patience_ms = patience_ms;
     try {
       this.#store = openStore(path);
     } catch (error) {
-      if (!isLocked(error)) throw error;
+      if (!isLocked(error) && !(isReadOnly(error) && this.#canBeRead())) throw error;
     }
   }
 
@@ -68,6 +68,7 @@ export class GroupCommit {
       try {
         return work(this.#open());
       } catch (error) {
+        if (isReadOnly(error)) return this.#readOnce(work);
         if (!isLocked(error)) throw toUnavailable(this.#path, error);
         if (isOverdue(since, this.#patience_ms)) throw this.#lockedError();
       }
@@ -75,8 +76,12 @@ export class GroupCommit {
     }
   }
 
-  /** Writes what waits, `last` as the last of it, then closes the file. @throws what became of `last` */
+  /** Writes what waits, `last` as the last of it, then closes the file, unless nothing was ever to be written. @throws what became of `last` */
   async close(last: (store: Store) => void): Promise<void> {
+    if (this.#store === null && this.#draining === null) {
+      this.#closed = true;
+      return;
+    }
     const written = this.submit(false, last);
     this.#closed = true;
     try {
@@ -129,6 +134,26 @@ export class GroupCommit {
     return this.#store;
   }
 
+  #canBeRead(): boolean {
+    try {
+      return this.#readOnce(() => true);
+    } catch {
+      // Then the reason why it cannot be written is the one to tell.
+      return false;
+    }
+  }
+
+  #readOnce<T>(work: (store: Store) => T): T {
+    const store = openStoreForReading(this.#path);
+    try {
+      return work(store);
+    } catch (error) {
+      throw toUnavailable(this.#path, error);
+    } finally {
+      store.close();
+    }
+  }
+
   #lockedError(): JournalUnavailable {
     const waited = `${this.#patience_ms / 1000} s`;
     const message =
@@ -153,6 +178,10 @@ function runAlone(job: Job, store: Store): () => void {
     if (sqliteFault(error) !== null) throw error;
     return () => job.fail(error);
   }
+}
+
+function isReadOnly(error: unknown): boolean {
+  return error instanceof JournalUnavailable && error.reason === "read_only";
 }
 
 function isLocked(error: unknown): boolean {

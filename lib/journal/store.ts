@@ -1,7 +1,7 @@
 /** The journal's file: where it is, how it is opened and made, and what is wrong when it cannot be used. */
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmdirSync, statfsSync, type Stats, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type Database, openDatabase, sqliteFault, type Statement } from "../platform/sqlite.ts";
+import { type Database, openDatabase, openDatabaseForReading, sqliteFault, type Statement } from "../platform/sqlite.ts";
 import { JournalUnavailable } from "./journal.ts";
 
 export const SCHEMA_VERSION = 1;
@@ -118,6 +118,23 @@ export function openStore(path: string): Store {
     checkApplication(database, path);
     useWriteAheadLog(database, path);
     createSchema(database);
+    return new Store(database, path);
+  } catch (error) {
+    database?.close();
+    throw toUnavailable(path, error);
+  }
+}
+
+/**
+ * Opens a journal that cannot be written, as it is now: for one read.
+ * @throws {JournalUnavailable}
+ */
+export function openStoreForReading(path: string): Store {
+  let database: Database | undefined;
+  try {
+    const shared = look(`${path}-wal`) !== null;
+    database = openDatabaseForReading(path, { busy_timeout_ms: BUSY_TIMEOUT_MS, shared });
+    checkApplication(database, path);
     return new Store(database, path);
   } catch (error) {
     database?.close();

@@ -32,8 +32,10 @@ export interface RequestingTurn {
   readonly number: number;
   /** What began it. */
   readonly prompt: string;
-  /** The request's messages before they were made to fit a window: one for one. */
+  /** The request's messages before they were made to fit a window. */
   readonly whole: readonly Message[];
+  /** Makes messages fit it, as it made the request's. */
+  fit(whole: readonly Message[]): readonly Message[];
   readonly entries: readonly Entry[];
 }
 

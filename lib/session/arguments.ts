@@ -12,13 +12,14 @@ const SHOWN_CHARACTERS = 200;
 
 /**
  * Reads a call's arguments. Blank text and `null` are an empty object; anything else that is not a JSON object is
- * malformed, with the position of the fault, and must not run.
+ * malformed, with the position of the fault, and must not run. So is an object with a key that comes twice, of which a
+ * script would see only one.
  */
 export function parseArguments(text: string): ParsedArguments {
   const trimmed = text.trim();
   if (trimmed === "" || trimmed === "null") return { kind: "input", input: { value: {}, text: "{}" } };
   try {
-    const { value, canonical } = readDocument(trimmed, { mostDepth: MAX_DEPTH });
+    const { value, canonical } = readDocument(trimmed, { mostDepth: MAX_DEPTH, uniqueKeys: true });
     if (!isObject(value)) return malformed(`The arguments must be a JSON object, not ${nameOf(value)}`, text);
     return { kind: "input", input: { value, text: canonical } };
   } catch (error) {

@@ -19,6 +19,7 @@ export type Command =
     readonly at: string;
     readonly error: { readonly kind: ModelErrorKind; readonly message: string };
     readonly retry_in_ms: number | null;
+    readonly request_bytes?: number;
   }
   | { readonly type: "commit_reply"; readonly at: string; readonly reply: Reply }
   | { readonly type: "allow_call"; readonly at: string; readonly call: string; readonly input: JsonInput; readonly by: AllowedBy }

@@ -12,6 +12,7 @@ import { EVENT_VERSION, type EventBody, type EventType, type SessionEvent } from
 import { canonicalValue, type JsonInput } from "./json.ts";
 import type { CallResult, Outcome } from "./outcome.ts";
 import type { CallState, SessionState, TurnState } from "./state.ts";
+import { mayHaveStarted } from "./unread.ts";
 
 type Body = { [T in EventType]: { readonly type: T } & EventBody<T> }[EventType];
 type Running = Extract<TurnState, { kind: "running" }>;
@@ -75,6 +76,7 @@ function withinTurn(state: SessionState, turn: Running, command: TurnCommand): r
         attempt,
         error: command.error,
         retry_in_ms: command.retry_in_ms,
+        ...optional("request_bytes", command.request_bytes),
       }]);
     case "commit_reply":
       return openAttempt(turn, (attempt) => [{ type: "reply_committed", step: turn.step, attempt, ...copyReply(command.reply) }]);
@@ -214,6 +216,7 @@ function onCall(turn: Running, command: Extract<TurnCommand, CallCommand>): read
     case "answer_approval":
       return answer(call, command);
     case "start_call":
+      if (mayHaveStarted(call)) return refuse("not_now", `${call.call} may have been started: a row behind its permission cannot be read`);
       return inStatus(call, "allowed", () => {
         const { at: _at, type: _type, ...body } = command;
         return [{ type: "call_started", ...body, name: call.name }];
@@ -242,7 +245,7 @@ function answer(call: CallState, command: Extract<Command, { type: "answer_appro
 /** P3: after a crash a call that had started is not started again; its outcome is not known. */
 function resume(state: SessionState, at: string): readonly Body[] | Refusal {
   if (state.turn.kind !== "running") return refuse("no_turn", "no turn is open");
-  const started = openCalls(state.turn).filter((call) => call.status.kind === "running");
+  const started = openCalls(state.turn).filter(mayHaveStarted);
   const interrupted = state.turn.phase.kind === "asking" && state.turn.phase.status.kind === "open"
     ? [interruptedAttempt(state.turn, state.turn.phase.attempt)]
     : [];
@@ -274,17 +277,18 @@ function interruptedAttempt(turn: Running, attempt: number): Body {
 }
 
 function unknownEnd(call: CallState, at: string): Body {
-  const running = call.status.kind === "running" ? call.status : null;
-  const elapsed = running === null ? 0 : Math.max(0, Date.parse(at) - Date.parse(running.since));
-  const process = running?.process === undefined
-    ? "whether its process had started is not recorded"
-    : `its process was ${running.process.pid}`;
-  const text =
-    `The outcome of this call is unknown: the runtime ended while "${call.name}" was running (started ${
-      running?.since ?? "earlier"
-    }, ${process}). ` +
+  const elapsed = call.status.kind === "running" ? Math.max(0, Date.parse(at) - Date.parse(call.status.since)) : 0;
+  const text = `The outcome of this call is unknown: ${whyUnknown(call)}. ` +
     "It may have done all, part or none of its work, and it was not run again. Check before repeating it.";
   return end(call.call, { kind: "unknown", cause: "runtime_died" }, { is_error: true, text }, elapsed);
+}
+
+function whyUnknown({ name, status }: CallState): string {
+  if (status.kind !== "running") return `an event that cannot be read may have been the start of "${name}"`;
+  const process = status.process === undefined
+    ? "whether its process had started is not recorded"
+    : `its process was ${status.process.pid}`;
+  return `the runtime ended while "${name}" was running (started ${status.since}, ${process})`;
 }
 
 function inStatus(call: CallState, kind: CallState["status"]["kind"], bodies: () => readonly Body[]): readonly Body[] | Refusal {

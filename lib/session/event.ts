@@ -84,6 +84,8 @@ export const bodies = {
     attempt: positive,
     error: v.object({ kind: ModelErrorKind, message: v.string() }),
     retry_in_ms: v.nullable(milliseconds),
+    /** Size of the request, if it was too long. */
+    request_bytes: v.optional(natural),
   }),
   reply_committed: v.object({
     step: positive,

@@ -4,12 +4,15 @@
  */
 
 export interface Excerpt {
-  /** Well-formed; at most the limit, plus the marker's line. */
+  /** Well-formed; at most the limit, the marker's line included. On a limit under `ROOMY` bytes that line comes on top. */
   readonly text: string;
   /** Size of the whole in bytes. */
   readonly bytes: number;
   readonly cut: boolean;
 }
+
+/** From here on a limit has room for the marker. */
+const ROOMY = 1000;
 
 /** The share of the limit that the beginning gets; the end, where errors are, gets the rest. */
 const HEAD_SHARE = 0.4;
@@ -36,7 +39,7 @@ export function cutBytes(first: Uint8Array, last: Uint8Array, total: number, cap
     const text = decode(first);
     if (first.length <= cap_bytes / 3 || sizeOf(text) <= cap_bytes) return { text, bytes: total, cut: false };
   }
-  const limits = divideCap(cap_bytes);
+  const limits = divideCap(cap_bytes < ROOMY ? cap_bytes : cap_bytes - sizeOf(`\n${omissionMarker(total)}\n`));
   const head = first.subarray(0, longestHead(first, limits.head));
   const tail = last.subarray(last.length - longestTail(last, limits.tail));
   const missing = total - head.length - tail.length;

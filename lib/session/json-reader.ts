@@ -30,6 +30,8 @@ export interface ReadOptions {
   /** What a number becomes, of its token. */
   readonly number?: (token: string) => unknown;
   readonly mostDepth?: number;
+  /** A key that an object has twice is a fault; otherwise the last counts, as for `JSON.parse`. */
+  readonly uniqueKeys?: boolean;
 }
 
 const MOST_DEPTH = 1000;
@@ -50,20 +52,25 @@ const CLOSE_OBJECT = 0x7d;
 
 const BARE = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const CONTROL = /[\u0000-\u001f]/;
+/** As much of an escape as can be one, and all of one. */
+const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{0,4})?/y;
+const WHOLE_ESCAPE = /^\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})$/;
 
 class Reader {
   readonly #text: string;
   readonly #number: (token: string) => unknown;
   readonly #mostDepth: number;
+  readonly #uniqueKeys: boolean;
   #at = 0;
   #depth = 0;
   /** Of the value that was read last. */
   #canonical = "";
 
-  constructor(text: string, { number = Number, mostDepth = MOST_DEPTH }: ReadOptions) {
+  constructor(text: string, { number = Number, mostDepth = MOST_DEPTH, uniqueKeys = false }: ReadOptions) {
     this.#text = text;
     this.#number = number;
     this.#mostDepth = mostDepth;
+    this.#uniqueKeys = uniqueKeys;
   }
 
   document(): ReadDocument {
@@ -95,7 +102,11 @@ class Reader {
     if (this.#space() !== CLOSE_OBJECT) {
       for (;;) {
         if (this.#text.charCodeAt(this.#at) !== QUOTE) this.#fail();
+        const keyAt = this.#at;
         const key = this.#string();
+        if (this.#uniqueKeys && Object.hasOwn(members, key)) {
+          throw new JsonFault(`the key ${JSON.stringify(key.slice(0, 80))} comes a second time at character ${keyAt}`, keyAt);
+        }
         const name = this.#canonical;
         if (this.#space() !== COLON) this.#fail();
         this.#at++;
@@ -139,15 +150,12 @@ class Reader {
   #string(): string {
     const start = this.#at;
     const end = this.#closingQuote(start);
-    if (end === -1) this.#fail();
+    if (end === -1) this.#failIn(start);
     this.#at = end + 1;
     const token = this.#text.slice(start, this.#at);
     const hasEscape = token.includes("\\");
     const value = hasEscape ? decode(token) : token.slice(1, -1);
-    if (value === null || (!hasEscape && CONTROL.test(token))) {
-      this.#at = start;
-      this.#fail();
-    }
+    if (value === null || (!hasEscape && CONTROL.test(token))) this.#failIn(start);
     this.#canonical = hasEscape || !token.isWellFormed() ? JSON.stringify(value) : token;
     return value;
   }
@@ -187,6 +195,23 @@ class Reader {
     let code = this.#text.charCodeAt(this.#at);
     while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) code = this.#text.charCodeAt(++this.#at);
     return code;
+  }
+
+  /** Fails where a string that begins here cannot go on. */
+  #failIn(start: number): never {
+    let at = start + 1;
+    for (let code = this.#text.charCodeAt(at); code >= 0x20; code = this.#text.charCodeAt(at)) {
+      if (code !== BACKSLASH) {
+        at++;
+        continue;
+      }
+      ESCAPE.lastIndex = at;
+      const length = ESCAPE.exec(this.#text)?.[0].length ?? 0;
+      at += length;
+      if (!WHOLE_ESCAPE.test(this.#text.slice(at - length, at))) break;
+    }
+    this.#at = at;
+    this.#fail();
   }
 
   #fail(): never {

@@ -8,6 +8,7 @@
 import type { CallState, SessionState } from "./state.ts";
 import type { TurnEnd } from "./outcome.ts";
 import { findRepetition, GUARD_SOURCE } from "./repeat.ts";
+import { mayHaveStarted } from "./unread.ts";
 
 export type Effect =
   | { readonly kind: "begin_step" }
@@ -95,6 +96,7 @@ function isOpen(call: CallState): boolean {
 }
 
 function toEffect(call: CallState): Effect {
+  if (mayHaveStarted(call)) return { kind: "await_call", call };
   switch (call.status.kind) {
     case "requested":
       return { kind: "authorize", call };

@@ -38,8 +38,11 @@ export type Truncated = v.InferOutput<typeof Truncated>;
 export const WithheldExport = v.object({ name: v.string(), reason: v.string() });
 export type WithheldExport = v.InferOutput<typeof WithheldExport>;
 
-/** A process of a call that had to be killed after the call's own process had ended. */
-export const ReapedProcess = v.object({ pid: v.number(), command: v.string() });
+/**
+ * A process of a call that had to be killed after the call's own process had ended. `uncertain`: it may be another call's
+ * that ran at the same time.
+ */
+export const ReapedProcess = v.object({ pid: v.number(), command: v.string(), uncertain: v.optional(v.literal(true)) });
 export type ReapedProcess = v.InferOutput<typeof ReapedProcess>;
 
 /**

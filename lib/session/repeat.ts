@@ -4,6 +4,8 @@
  * are different calls with one answer. Refused, unknown and malformed calls count like any other.
  *
  * A pattern of up to four calls that was played three times gets the hint; the next call that goes on with it, the stop.
+ * Where each round took a second or more, somebody may be waiting for an answer to change: then the stop comes after the
+ * twentieth round.
  */
 import { parseArguments } from "./arguments.ts";
 import { newestFirst } from "./append-list.ts";
@@ -11,6 +13,8 @@ import type { CallState, SessionState } from "./state.ts";
 
 export const REPEATS = 3;
 export const LONGEST_PATTERN = 4;
+export const WAITING_REPEATS = 20;
+export const WAITING_MS = 1000;
 /** Source of the message that carries the hint. */
 export const GUARD_SOURCE = "repeat_guard";
 
@@ -22,21 +26,25 @@ export type Repetition =
 /** What is to be done about the calls of the open turn so far. Between steps only. */
 export function findRepetition(state: SessionState): Repetition {
   const { calls, sinceHint } = recentCalls(state);
-  const pattern = repeatedPattern(calls.map(identityOf));
+  const pattern = repeatedPattern(calls);
   if (pattern === null) return { kind: "none" };
   const names = [...new Set(calls.slice(0, pattern.period).map((call) => `"${call.name}"`))].join(", ");
-  if (sinceHint === null) return { kind: "hint", text: hintFor(names, pattern.period) };
-  if (sinceHint === 0 || pattern.length <= REPEATS * pattern.period) return { kind: "none" };
+  const most = roundMs(calls, pattern) >= WAITING_MS ? WAITING_REPEATS : REPEATS;
+  if (sinceHint === null) return { kind: "hint", text: hintFor(names, pattern.period, most) };
+  if (sinceHint === 0 || pattern.length <= most * pattern.period) return { kind: "none" };
   return { kind: "stop", detail: `repeated calls of ${names} with the same input and the same result` };
 }
 
-function hintFor(names: string, period: number): string {
+function hintFor(names: string, period: number, most: number): string {
   const what = period === 1 ? `the same call of ${names}` : `the same ${period} calls (${names})`;
   return `You have made ${what} ${REPEATS} times and got the same result each time. Repeating it will not change that. ` +
-    "Do something else, or say what keeps you from going on. If it is repeated once more, this turn ends.";
+    "Do something else, or say what keeps you from going on. " +
+    (most === REPEATS
+      ? "If it is repeated once more, this turn ends."
+      : `If you wait for something, let more time pass between two calls: after ${most} times this turn ends.`);
 }
 
-const KEPT = REPEATS * LONGEST_PATTERN + LONGEST_PATTERN;
+const KEPT = WAITING_REPEATS * LONGEST_PATTERN + LONGEST_PATTERN;
 
 /** Ended calls of the open turn, newest first; `sinceHint`: how many came after the hint, null without one. */
 function recentCalls(state: SessionState): { readonly calls: readonly CallState[]; readonly sinceHint: number | null } {
@@ -55,6 +63,12 @@ function recentCalls(state: SessionState): { readonly calls: readonly CallState[
   return { calls: calls.slice(0, KEPT), sinceHint };
 }
 
+/** How long the calls of one round took, on average. */
+function roundMs(newestFirst: readonly CallState[], { period, length }: Pattern): number {
+  const took = newestFirst.slice(0, length).reduce((sum, { status }) => sum + (status.kind === "ended" ? status.duration_ms : 0), 0);
+  return took * period / length;
+}
+
 function identityOf(call: CallState): string {
   const parsed = parseArguments(call.arguments);
   const input = parsed.kind === "input" ? parsed.input.text : call.arguments;
@@ -62,12 +76,20 @@ function identityOf(call: CallState): string {
   return JSON.stringify([call.name, input, result]);
 }
 
-/** The shortest pattern that the newest calls repeat often enough, and how many calls go along with it. */
-function repeatedPattern(newestFirst: readonly string[]): { readonly period: number; readonly length: number } | null {
+/** `length`: how many calls go along with it. */
+interface Pattern {
+  readonly period: number;
+  readonly length: number;
+}
+
+/** The shortest pattern that the newest calls repeat often enough. Mostly a few of them tell that there is none. */
+function repeatedPattern(newestFirst: readonly CallState[]): Pattern | null {
+  const identities: string[] = [];
+  const at = (index: number) => identities[index] ??= identityOf(newestFirst[index] as CallState);
   for (let period = 1; period <= LONGEST_PATTERN; period++) {
-    let length = period;
-    while (length < newestFirst.length && newestFirst[length] === newestFirst[length - period]) length++;
-    if (length >= REPEATS * period && newestFirst.length >= REPEATS * period) return { period, length };
+    let length = Math.min(period, newestFirst.length);
+    while (length < newestFirst.length && at(length) === at(length - period)) length++;
+    if (length >= REPEATS * period) return { period, length };
   }
   return null;
 }

@@ -20,7 +20,7 @@ import {
   type TaskRecord,
 } from "./event.ts";
 import { canonicalValue, type JsonInput, type JsonObject } from "./json.ts";
-import { MOST_SHORTENED } from "./shorten.ts";
+import { learnBudget } from "./shorten.ts";
 import { addUsage, type CallResult, type Mode, type Outcome, type TurnEnd, type Usage } from "./outcome.ts";
 
 export interface SessionState {
@@ -38,8 +38,8 @@ export interface SessionState {
   readonly usage: Usage;
   readonly counts: Counts;
   readonly speculation: SpeculationState;
-  /** How far old parts of the conversation must be shortened, learnt from answers that it was too long. */
-  readonly shortening: number;
+  /** Bytes that a request may have, learnt from answers of the model that one was too long; null if none was. */
+  readonly request_budget: number | null;
 }
 
 export interface SessionHeader {
@@ -64,7 +64,8 @@ export interface Counts {
 export type TurnState =
   /** Between turns; `last` is the number and end of the turn before, if there was one. */
   | { readonly kind: "idle"; readonly last: { readonly turn: number; readonly reason: TurnEnd; readonly detail?: string } | null }
-  | { readonly kind: "running"; readonly turn: number; readonly step: number; readonly phase: Phase };
+  /** `unread`: a row of this turn cannot be read. */
+  | { readonly kind: "running"; readonly turn: number; readonly step: number; readonly phase: Phase; readonly unread?: true };
 
 export type Phase =
   /** The next step can begin. */
@@ -88,6 +89,8 @@ export interface CallState {
   readonly arguments: string;
   readonly read_only: boolean;
   readonly status: CallStatus;
+  /** Rows that cannot be read since it got this status (`unread.ts`). */
+  readonly unread?: number;
 }
 
 export type CallStatus =
@@ -140,7 +143,7 @@ export const initialState: SessionState = {
   usage: { input_tokens: 0, output_tokens: 0 },
   counts: { turns: 0, steps: 0, calls: 0 },
   speculation: noEarlyRuns,
-  shortening: 0,
+  request_budget: null,
 };
 
 /** The state after one more event. */
@@ -170,7 +173,10 @@ function apply(state: SessionState, event: SessionEvent): SessionState {
     case "mode_changed":
       return changeHeader(state, { mode: event.mode });
     case "model_changed":
-      return changeHeader(state, { model: event.model, ...(event.base_url === undefined ? {} : { base_url: event.base_url }) });
+      return changeHeader({ ...state, request_budget: null }, {
+        model: event.model,
+        ...(event.base_url === undefined ? {} : { base_url: event.base_url }),
+      });
     case "tools_changed":
       return changeHeader(state, { tools: event.tools, ...(event.system === undefined ? {} : { system: event.system }) });
     case "step_started":
@@ -190,12 +196,7 @@ function apply(state: SessionState, event: SessionEvent): SessionState {
     case "call_started":
       return startCall(state, event);
     case "call_spawned":
-      return changeCall(
-        state,
-        event.call,
-        (status) =>
-          status.kind === "running" ? { ...status, process: { pid: event.pid, pgid: event.pgid, start_time: event.start_time } } : status,
-      );
+      return spawnCall(state, event);
     case "call_ended":
       return endCall(state, event);
     case "task_changed":
@@ -212,8 +213,9 @@ function apply(state: SessionState, event: SessionEvent): SessionState {
     case "approval_answered":
     case "notice":
     case "session_resumed":
-    case "session_forked":
       return state;
+    case "session_forked":
+      return { ...state, history: withoutKeys(state.history) };
   }
 }
 
@@ -234,6 +236,16 @@ function toHeader(event: EventBody<"session_opened">, opened_at: string): Sessio
 
 function changeHeader(state: SessionState, change: Partial<SessionHeader>): SessionState {
   return state.header === null ? state : { ...state, header: { ...state.header, ...change } };
+}
+
+/** The keys of copied prompts were given to the session they are copied from. */
+function withoutKeys(history: AppendList<Entry>): AppendList<Entry> {
+  const entries = toArray(history).map((entry): Entry => {
+    if (entry.kind !== "prompt") return entry;
+    const { key: _key, ...rest } = entry;
+    return rest;
+  });
+  return entries.reduce<AppendList<Entry>>(append, emptyList());
 }
 
 function startTurn(state: SessionState, event: EventOf<"prompted">): SessionState {
@@ -269,8 +281,11 @@ function startStep(state: SessionState, event: EventOf<"step_started">): Session
 
 function learnLength(state: SessionState, event: EventOf<"attempt_failed">): SessionState {
   if (event.error.kind !== "context_overflow") return state;
-  return { ...state, shortening: Math.min(state.shortening + 1, MOST_SHORTENED) };
+  return { ...state, request_budget: learnBudget(state.request_budget, event.request_bytes ?? state.request_budget ?? UNTOLD_BYTES) };
 }
+
+/** Logs of before the field do not tell how long the request was. */
+const UNTOLD_BYTES = 400_000;
 
 function asking(state: SessionState, attempt: number, status: AttemptStatus): SessionState {
   if (state.turn.kind !== "running" || state.turn.phase.kind !== "asking") return state;
@@ -312,11 +327,13 @@ function toCall(requested: RequestedCall, tools: readonly OfferedTool[]): CallSt
 function askForCall(state: SessionState, event: EventOf<"approval_requested">): SessionState {
   const { reason, input_digest, input, input_text } = event;
   return changeCall(state, event.call, (_status, call) => {
-    const asked = input === undefined
-      ? parseArguments(call.arguments)
-      : { kind: "input" as const, input: recordedInput({ input, input_text }) };
-    return { kind: "asking", reason, input_digest, input: asked.kind === "input" ? asked.input : { value: {}, text: "{}" } };
+    return { kind: "asking", reason, input_digest, input: input === undefined ? inputOf(call) : recordedInput({ input, input_text }) };
   });
+}
+
+function inputOf(call: CallState): JsonInput {
+  const asked = parseArguments(call.arguments);
+  return asked.kind === "input" ? asked.input : { value: {}, text: "{}" };
 }
 
 /** A recorded input, with the digits of its numbers. */
@@ -327,26 +344,67 @@ function recordedInput(
   return { value, text: input_text ?? canonicalValue(value) };
 }
 
+/** P3: a start is one whatever is known of what stands before it, which may be what cannot be read. */
 function startCall(state: SessionState, event: EventOf<"call_started">): SessionState {
-  return changeCall(
-    state,
-    event.call,
-    (status) => status.kind === "allowed" ? { kind: "running", input: status.input, worker: event.worker, since: event.at } : status,
-  );
+  return changeCall(adoptCall(state, event), event.call, (status, call) => begun(status, call, event.worker, event.at) ?? status);
+}
+
+/** A process says that there was a start, even if that row cannot be read. */
+function spawnCall(state: SessionState, event: EventOf<"call_spawned">): SessionState {
+  const { pid, pgid, start_time } = event;
+  return changeCall(state, event.call, (status, call) => {
+    const running = status.kind === "running" ? status : begun(status, call, "", event.at);
+    return running === null ? status : { ...running, process: { pid, pgid, start_time } };
+  });
+}
+
+type Begun = Extract<CallStatus, { kind: "running" }>;
+
+function begun(status: CallStatus, call: CallState, worker: string, since: string): Begun | null {
+  switch (status.kind) {
+    case "requested":
+      return { kind: "running", input: inputOf(call), worker, since };
+    case "asking":
+    case "allowed":
+      return { kind: "running", input: status.input, worker, since };
+    case "denied":
+    case "running":
+    case "ended":
+      return null;
+  }
+}
+
+/** A call whose reply is what cannot be read. */
+function adoptCall(state: SessionState, { call, name }: EventOf<"call_started">): SessionState {
+  const { turn } = state;
+  if (turn.kind !== "running" || turn.unread === undefined || isRequested(state, call)) return state;
+  const adopted = toCall({ call, name, arguments: "{}" }, state.header?.tools ?? []);
+  const { reply, calls } = turn.phase.kind === "calling"
+    ? turn.phase
+    : { reply: { text: "", model: state.header?.model ?? "" }, calls: [] };
+  return { ...state, turn: { ...turn, phase: { kind: "calling", reply, calls: [...calls, adopted] } } };
+}
+
+function isRequested({ turn, history }: SessionState, call: string): boolean {
+  if (turn.kind === "running" && turn.phase.kind === "calling" && turn.phase.calls.some((each) => each.call === call)) return true;
+  return toArray(history).some((entry) => entry.kind === "reply" && entry.calls.some((each) => each.call === call));
 }
 
 function changeCall(state: SessionState, call: string, change: (status: CallStatus, call: CallState) => CallStatus): SessionState {
   if (state.turn.kind !== "running" || state.turn.phase.kind !== "calling") return state;
-  const calls = state.turn.phase.calls.map((each) =>
-    each.call === call && each.status.kind !== "ended" ? { ...each, status: change(each.status, each) } : each
-  );
+  const calls = state.turn.phase.calls.map((each) => {
+    if (each.call !== call || each.status.kind === "ended") return each;
+    const { unread: _unread, ...known } = each;
+    return { ...known, status: change(each.status, each) };
+  });
   return { ...state, turn: { ...state.turn, phase: { ...state.turn.phase, calls } } };
 }
 
 function endCall(state: SessionState, event: EventOf<"call_ended">): SessionState {
   const { outcome, result, duration_ms, speculation } = event;
   if (!isOpenCall(state, event.call)) return recordLate(state, event.call, result);
-  const counted = { ...state, speculation: endRead(state.speculation, event, isLeadingRead(state, event.call)) };
+  const usage = event.usage === undefined ? state.usage : addUsage(state.usage, event.usage);
+  const counted = { ...state, usage, speculation: endRead(state.speculation, event, isLeadingRead(state, event.call)) };
   const ended = changeCall(counted, event.call, () => ({
     kind: "ended",
     outcome,

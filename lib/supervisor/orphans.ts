@@ -5,12 +5,14 @@
  *
  * O1  An orphan that nothing is known of belongs to one of the calls that ran when it was born. It is ended when the
  *     last of them ends: at once if there was only one, and never while it may be another call's that still runs.
+ *     It is told as that call's for certain only if that call never ran beside another.
  * O2  That is so only if every child of this process is ours or an orphan of ours: when the program is our own, and not
  *     PID 1, to which the orphans of strangers go as well. Elsewhere an unknown orphan is left alone.
  * O3  A member of our own session is no call's: every call has a session of its own.
  * O4  A zombie that was adopted is collected; where O2 does not hold, only one that its rightful parent, if it has one
  *     here, has had five seconds to collect. An exit status is never taken from Bun or Deno: what they started is
  *     started by worker threads, which the kernel lists apart, or is a watchdog.
+ * O5  The watchdog is told of an orphan as soon as it is seen: nothing else would lead to it.
  */
 import process from "node:process";
 import { hasProc, type ProcessStat, readEnviron, readStat } from "../platform/proc.ts";
@@ -21,7 +23,7 @@ import type { Census } from "./census.ts";
 import { endAll } from "./kill.ts";
 import { carries, entryOfAnyCall, LINEAGE } from "./lineage.ts";
 import { LEFTOVER_GRACE_MS } from "./process.ts";
-import { isWatchdog } from "./watchdog.ts";
+import { isWatchdog, type Watchdog } from "./watchdog.ts";
 
 /** A call that runs, and its process as soon as there is one. */
 export interface RunningCall {
@@ -32,24 +34,32 @@ interface Orphan {
   readonly stat: ProcessStat;
   /** Calls it may belong to. */
   readonly candidates: Set<RunningCall>;
+  /** Whether it can be no other call's. */
+  readonly certain: boolean;
 }
 
 export class Orphans {
   readonly #runtime: string;
   readonly #sole: boolean;
   readonly #census: Census;
+  readonly #watchdog: Pick<Watchdog, "tell" | "forget">;
   readonly #running = new Set<RunningCall>();
+  /** Calls that ran while another did. */
+  readonly #accompanied = new WeakSet<RunningCall>();
   readonly #orphans = new Map<string, Orphan>();
+  /** Those that the watchdog knows of (O5). */
+  readonly #told = new Set<string>();
   /** When a zombie was first seen. */
   readonly #zombies = new Map<string, number>();
   readonly #endings = new Set<Promise<unknown>>();
   #timer: ReturnType<typeof setInterval> | null = null;
 
   /** @param sole whether nothing but this supervisor starts processes here */
-  constructor(runtime: string, sole: boolean, census: Census) {
+  constructor(runtime: string, sole: boolean, census: Census, watchdog: Pick<Watchdog, "tell" | "forget">) {
     this.#runtime = runtime;
     this.#sole = sole;
     this.#census = census;
+    this.#watchdog = watchdog;
   }
 
   /** What of a call may outlive it here, for people. */
@@ -62,6 +72,7 @@ export class Orphans {
 
   begin(call: RunningCall): void {
     this.#running.add(call);
+    if (this.#running.size > 1) this.#running.forEach((each) => this.#accompanied.add(each));
     this.#timer ??= setInterval(() => void this.#sweep(), SWEEP_MS).unref();
   }
 
@@ -102,15 +113,17 @@ export class Orphans {
     for (let generations = 0; generations < MAX_GENERATIONS; generations++) {
       const doomed = [...this.#orphans].filter(([, { candidates }]) => candidates.size === 0);
       if (doomed.length === 0) break;
-      for (const [key, { stat }] of doomed) {
-        this.#orphans.delete(key);
-        reaped.push({ pid: stat.pid, command: stat.command });
-      }
-      const ends = await Promise.all(doomed.map(([, { stat }]) => endAll({ leader: stat, entry: null }, this.#census, LEFTOVER_GRACE_MS)));
-      reaped.push(...ends.flatMap(({ found }) => found));
+      for (const [key] of doomed) this.#orphans.delete(key);
+      reaped.push(...(await Promise.all(doomed.map(([, orphan]) => this.#endOne(orphan)))).flat());
       this.#look();
     }
     return [...new Map(reaped.map((each) => [each.pid, each])).values()];
+  }
+
+  async #endOne({ stat, certain }: Orphan): Promise<readonly ReapedProcess[]> {
+    const { found } = await endAll({ leader: stat, entry: null }, this.#census, LEFTOVER_GRACE_MS);
+    const all = [{ pid: stat.pid, command: stat.command }, ...found];
+    return certain ? all : all.map((each) => ({ ...each, uncertain: true as const }));
   }
 
   #look(): void {
@@ -119,12 +132,27 @@ export class Orphans {
       const stat = isWatchdog(pid) ? null : readStat(pid);
       if (stat !== null && stat.ppid === process.pid) children.set(keyOf(stat), stat);
     }
-    for (const key of this.#orphans.keys()) if (children.get(key)?.alive !== true) this.#orphans.delete(key);
+    for (const key of this.#told) if (children.get(key)?.alive !== true) this.#forget(key);
     for (const key of this.#zombies.keys()) if (!children.has(key)) this.#zombies.delete(key);
     for (const [key, stat] of children) {
       if (!stat.alive) this.#collect(key, stat);
-      else if (!this.#orphans.has(key) && this.#isUnknown(stat)) this.#orphans.set(key, { stat, candidates: this.#candidatesFor(stat) });
+      else if (!this.#orphans.has(key) && this.#isUnknown(stat)) this.#adopt(key, stat);
     }
+  }
+
+  #adopt(key: string, stat: ProcessStat): void {
+    const candidates = this.#candidatesFor(stat);
+    const [only, ...others] = candidates;
+    const certain = only !== undefined && others.length === 0 && !this.#accompanied.has(only);
+    this.#orphans.set(key, { stat, candidates, certain });
+    this.#told.add(key);
+    this.#watchdog.tell(key, stat);
+  }
+
+  #forget(key: string): void {
+    this.#orphans.delete(key);
+    this.#told.delete(key);
+    this.#watchdog.forget(key);
   }
 
   /** O2, O3. */
@@ -148,7 +176,7 @@ export class Orphans {
   }
 }
 
-const SWEEP_MS = 2000;
+const SWEEP_MS = 250;
 const UNCLAIMED_MS = 5000;
 const MAX_GENERATIONS = 20;
 

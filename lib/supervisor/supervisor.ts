@@ -103,7 +103,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   if (missing.length > 0) return refuseAll(`Cannot start processes as Deno was not allowed to ${missing.join(", ")}: start it with -A`);
   const census = createCensus();
   const watchdog = new Watchdog([...options.watchdog ?? ownCommand(WATCHDOG_ARGUMENT), options.runtime]);
-  const orphans = new Orphans(options.runtime, options.sole ?? isOwnProgram(), census);
+  const orphans = new Orphans(options.runtime, options.sole ?? isOwnProgram(), census, watchdog);
   const ground = { census, watchdog, orphans };
   const count = options.workers ?? (availableParallelism() < 4 ? 1 : 2);
   const links = Array.from({ length: Math.max(1, count) }, (_, index) => new WorkerLink(toSetup(options, `w${index + 1}`), ground));

@@ -8,6 +8,8 @@
  *     started in the last moment and was not told yet is known by its tag.
  * G3  If it dies it is started again and told everything again. If it stops reading it is killed, and so on.
  * G4  When the supervisor closes it is told to go, and does nothing then.
+ * G5  No pattern that names us, as `pkill -f` takes one, names it: its command line has neither our name nor our place.
+ * G6  On Linux it holds our program open: what was removed or replaced meanwhile still performs the last rites.
  */
 import { accessSync, constants } from "node:fs";
 import { type Companion, spawnCompanion } from "../platform/spawn-companion.ts";
@@ -23,7 +25,7 @@ export class Watchdog {
   #problem: string | null = null;
   #closed = false;
 
-  /** @param command program and arguments that wait for the end of their input and then perform the last rites */
+  /** @param command program and arguments that wait for the end of their input and then perform the last rites; the runtime's id is last */
   constructor(command: readonly string[]) {
     this.#command = command;
   }
@@ -65,10 +67,12 @@ export class Watchdog {
   }
 
   #start(): void {
-    const command = hasShell() ? [SHELL, "-c", SCRIPT, "orrery-watchdog", ...this.#command] : this.#command;
+    const shell = hasShell();
+    const command = shell ? [SHELL, "-c", SCRIPT, "sh", ...this.#command.slice(-1)] : this.#command;
+    const program = this.#command.slice(0, -1).join("\n");
     this.#started = performance.now();
     try {
-      const companion = spawnCompanion(command, baseEnvironment());
+      const companion = spawnCompanion(command, shell ? { ...baseEnvironment(), LAST_RITES: program } : baseEnvironment());
       this.#companion = companion;
       ownPids.add(companion.pid);
       void companion.exited.then((why) => this.#lose(companion, `it ended (${why})`));
@@ -106,7 +110,8 @@ export function isWatchdog(pid: number): boolean {
 
 const ownPids = new Set<number>();
 const FIRST_PAUSE_MS = 10;
-const LAST_PAUSE_MS = 10_000;
+/** Short: while it is not there, a kill of the runtime leaves what runs. */
+const LAST_PAUSE_MS = 250;
 /** One that lived as long as this did not die of how it was started. */
 const STEADY_MS = 1000;
 const CLOSE_MS = 1000;
@@ -126,11 +131,19 @@ function hasShell(): boolean {
 
 /**
  * Keeps the list of what lives, and at the end of its input becomes the program that knows how to end it. It never
- * starts a process. If the program has been removed meanwhile, the groups are killed whose leaders are still the same.
+ * starts a process. `LAST_RITES`: that program and its arguments, one a line. Where it can be run neither from where it
+ * was opened (G6) nor from its place, the groups are killed whose leaders are still the same.
  */
 export const SCRIPT = `
 trap '' HUP INT TERM
 kept=
+set -f
+IFS='
+'
+set -- $LAST_RITES "$@"
+unset IFS
+set +f
+[ -r /proc/self/fd/0 ] && [ -r "$1" ] && exec 3<"$1"
 while read -r word pid start; do
   case $word in
     +) kept="$kept $pid:$start" ;;
@@ -140,6 +153,10 @@ while read -r word pid start; do
     bye) exit 0 ;;
   esac
 done
+if [ -x /proc/self/fd/3 ]; then
+  shift
+  exec /proc/self/fd/3 "$@" $kept
+fi
 [ -x "$1" ] && exec "$@" $kept
 for each in $kept; do
   pid=\${each%:*}

@@ -343,6 +343,122 @@ describe("an agent with a loop of its own", () => {
     expect(await agent.generateResponse("good")).toBe("fine: good");
   });
 
+  test("is told results under ids that pair up, whether a call was made, only told, told without an id, or answered later", async () => {
+    const pause = () => new Promise((resolve) => setTimeout(resolve, 5));
+    class Teller extends WeatherAgent {
+      override async generateResponse(_input: string): Promise<string> {
+        // A made call whose result is never told, and one that is answered after another.
+        await this.sendToolCall("get_weather", { city: "A" });
+        await this.executeTool("get_weather", { city: "A" });
+        await this.sendToolCall("mine", { n: 1 }, "m1");
+        await this.sendToolCall("get_weather", { city: "B" }, "w1");
+        const weather = await this.executeTool("get_weather", { city: "B" });
+        await this.sendToolResult("m1", 1);
+        await this.sendToolResult("w1", weather);
+        // The convention of the SDK's page: no id, and the model's id for the result.
+        await this.sendToolCall("mine", '{"n":2}');
+        await pause();
+        await this.sendToolResult("of_the_model", 2);
+        await this.sendToolCall("mine", { n: 3 });
+        await this.sendToolResult("of_the_model_too", 3);
+        return "told";
+      }
+    }
+    const agent = kept(new Teller(await options()));
+    const live: FeedEvent[] = [];
+    (await agent.session()).watch((event) => void live.push(event));
+    await agent.generateResponse("go");
+    const sent = live.flatMap((event) => "sent" in event && event.sent?.type.startsWith("tool_") ? [event.sent] : []);
+    const calls = sent.flatMap(({ type, data }) => type === "tool_call" ? [data as { tool_name: string; call_id: string }] : []);
+    const results = sent.flatMap(({ type, data }) => type === "tool_result" ? [data as { result: unknown; call_id: string }] : []);
+    expect(calls.map(({ tool_name }) => tool_name)).toEqual(["mine", "mine", "mine"]);
+    expect(results.map(({ result }) => result)).toEqual([1, 2, 3]);
+    expect(results.map(({ call_id }) => call_id)).toEqual(calls.map(({ call_id }) => call_id));
+    expect(calls[0]?.call_id).toBe("m1");
+    expect(new Set(calls.map(({ call_id }) => call_id)).size).toBe(3);
+  });
+
+  test("speaks for itself inside another agent's turn, and after its own", async () => {
+    const inner = kept(new WeatherAgent(await options()));
+    const spoken: { readonly inner: unknown[]; readonly outer: unknown[] } = { inner: [], outer: [] };
+    class Outer extends WeatherAgent {
+      later = Promise.withResolvers<void>();
+      override async generateResponse(_input: string): Promise<string> {
+        await inner.sendStatus("inner");
+        await this.sendStatus("outer");
+        void this.later.promise.then(() => this.sendStatus("after"));
+        return "done";
+      }
+    }
+    const outer = kept(new Outer(await options()));
+    const hear = async (agent: BaseAgent, into: unknown[]) =>
+      (await agent.session()).watch((event) => void ("sent" in event && event.sent !== undefined && into.push(event.status)));
+    await hear(inner, spoken.inner);
+    await hear(outer, spoken.outer);
+    await outer.generateResponse("go");
+    outer.later.resolve();
+    await sleep(0);
+    expect(spoken).toEqual({ inner: ["inner"], outer: ["outer", "after"] });
+  });
+
+  test("gets what a tool returned however small the model's window is, and an error for what the log does not hold whole", async () => {
+    const rows = tool({
+      name: "rows",
+      description: "Rows.",
+      inProcess: true,
+      parameters: v.object({ count: v.number() }),
+      execute: ({ count }) => Array.from({ length: count }, (_row, index) => index),
+    });
+    class Reader extends Agent {
+      override readonly tools = [rows];
+      override async generateResponse(input: string): Promise<string> {
+        const first = await this.executeTool("rows", { count: 5000 });
+        const said = await super.generateResponse(input);
+        const second = await this.executeTool("rows", { count: 5001 });
+        const most = await this.executeTool("rows", { count: 50_000 });
+        const lengths = [first, second].map((each) => Array.isArray(each) ? each.length : each);
+        return JSON.stringify([...lengths, said, most]);
+      }
+    }
+    const given = await options();
+    await endpoint?.close();
+    const tooLong = { error: { message: "This model's maximum context length is 8192 tokens.", code: "context_length_exceeded" } };
+    endpoint = await startEndpoint([httpError(400, tooLong), chatReply({ text: "read" })]);
+    const agent = kept(new Reader({ ...given, baseUrl: endpoint.url }));
+    expect(JSON.parse(await agent.generateResponse("go"))).toEqual([5000, 5001, "read", { error: expect.stringContaining("64 KiB") }]);
+    const alone = await agent.executeTool("rows", { count: 50_000 });
+    expect(alone).toEqual({ error: expect.stringContaining("64 KiB") });
+  });
+
+  test("cannot change the log by what it does to a result", async () => {
+    class Careless extends WeatherAgent {
+      override async generateResponse(_input: string): Promise<string> {
+        const weather = await this.executeTool("get_weather", { city: "Oslo" }) as { temp: number };
+        weather.temp = 0;
+        return "done";
+      }
+    }
+    const agent = kept(new Careless(await options()));
+    await agent.generateResponse("go");
+    expect((await eventsOf(agent)).find((event) => event.type === "call_ended")).toMatchObject({ result: { data: { temp: 65 } } });
+  });
+
+  test("gets arguments that JSON cannot hold back as an error, in a turn and outside of one", async () => {
+    const cyclic: { self?: unknown } = {};
+    cyclic.self = cyclic;
+    class Wrong extends WeatherAgent {
+      override async generateResponse(_input: string): Promise<string> {
+        return JSON.stringify([await this.executeTool("get_weather", { city: 1n }), await this.executeTool("get_weather", cyclic)]);
+      }
+    }
+    const agent = kept(new Wrong(await options()));
+    expect(JSON.parse(await agent.generateResponse("go"))).toEqual([
+      { error: expect.stringContaining('["city"] is of type bigint') },
+      { error: expect.stringContaining("contains itself") },
+    ]);
+    expect(await agent.executeTool("get_weather", cyclic)).toEqual({ error: expect.stringContaining("contains itself") });
+  });
+
   test("answers over HTTP too, in as many sessions as there are", async () => {
     const agent = kept(new LoopAgent(await options()));
     const app = await createApp(agent, { token: TOKEN, hosts: ["localhost"] });
@@ -396,10 +512,32 @@ describe("an agent that was killed in the middle of a call", () => {
     expect(results).toEqual([{ recorded: "go first" }, { error: expect.stringContaining("unknown") }, { recorded: "go third" }]);
     expect(effects()).toBe("go first\ngo second\ngo third\n");
   }, 90_000);
+
+  test("gets the results of its own calls then, and not those of the same calls that its model made", async () => {
+    await options({ calls: [call("count_calls", {})] }, { text: "counted" }, { text: "counted again" });
+    const env = {
+      PATH: process.env["PATH"] ?? "",
+      HOME: workspace.home,
+      ORRERY_HOME: workspace.home,
+      WORKSPACE: workspace.path,
+      BASE_URL: endpoint?.url ?? "",
+    };
+    const first = run(env, "consultant.ts");
+    for (const began = Date.now(); !existsSync(join(workspace.path, "effects"));) {
+      if (Date.now() - began > 30_000) throw new Error(`The last call did not begin: ${first.printed()}`);
+      await sleep(20);
+    }
+    first.kill();
+    await first.ended;
+    const again = run({ ...env, SESSION: first.printed().split("\n")[0] ?? "" }, "consultant.ts");
+    await again.ended;
+    expect(JSON.parse(again.printed().split("\n")[1] ?? "")).toEqual([2, { error: expect.stringContaining("unknown") }]);
+    expect(readFileSync(join(workspace.path, "calls"), "utf8")).toBe("xx");
+  }, 90_000);
 });
 
-function run(env: Readonly<Record<string, string>>) {
-  const program = join(import.meta.dirname, "../fixtures/sdk/embedded/recorder.ts");
+function run(env: Readonly<Record<string, string>>, file = "recorder.ts") {
+  const program = join(import.meta.dirname, "../fixtures/sdk/embedded", file);
   const config = join(import.meta.dirname, "../../deno.json");
   const args = "Deno" in globalThis ? ["run", "-A", "--no-check", "--config", config, program] : [program];
   const child = spawn(process.execPath, args, { cwd: "/", env: { ...env }, stdio: ["ignore", "pipe", "inherit"] });

@@ -79,7 +79,7 @@ describe("delegate", () => {
     const session = await agent.create();
     await session.prompt("go", { source: "test" });
     const end = (await eventsOf(agent, session.id)).find((event) => event.type === "call_ended");
-    expect(end).toMatchObject({ result: { is_error: true, text: expect.stringContaining("empty report") } });
+    expect(end).toMatchObject({ result: { is_error: true, text: expect.stringContaining("reply was empty") } });
   });
 });
 

@@ -5,6 +5,7 @@ import { type Agent, openAgent } from "../../lib/agent/agent.ts";
 import type { AgentOptions } from "../../lib/agent/options.ts";
 import type { Session } from "../../lib/agent/session.ts";
 import type { StopReason, TurnResult } from "../../lib/agent/turn.ts";
+import { openDatabase } from "../../lib/platform/sqlite.ts";
 import { isKnown, type SessionEvent } from "../../lib/session/event.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
 
@@ -79,6 +80,16 @@ describe("a turn", () => {
     const names = new Map(events.flatMap((event) => event.type === "call_started" ? [[event.call, event.name]] : []));
     const ends = events.flatMap((event) => event.type === "call_ended" ? [names.get(event.call)] : []);
     expect(ends).toEqual(["fast", "slow"]);
+  });
+
+  test("fails if all that the model has to say is nothing", async () => {
+    for (const text of ["", " \n"]) {
+      const { result, events } = await play([{ text, usage: { input_tokens: 7, output_tokens: 1 } }]);
+      expect(result).toMatchObject({ reason: "failed", detail: expect.stringContaining("reply was empty"), usage: { input_tokens: 7 } });
+      expect(events.at(-1)).toMatchObject({ type: "turn_ended", reason: "failed" });
+    }
+    const cut = await play([{ text: "", finish: "length" }]);
+    expect(cut.result.detail).toContain("finish: length");
   });
 
   test("runs a call that is not read-only alone and in its place", async () => {
@@ -182,6 +193,69 @@ describe("a stream that breaks", () => {
   });
 });
 
+describe("an endpoint that cannot be reached", () => {
+  const unreachable = { error: { kind: "unreachable", message: "refused" } };
+
+  test("is tried twice in every turn of a session that never had an answer", async () => {
+    const { agent, session, result } = await play([unreachable]);
+    const again = await session.prompt("again", { source: "test" });
+    expect([result.error?.kind, again.error?.kind]).toEqual(["unreachable", "unreachable"]);
+    expect((await eventsOf(agent, session.id)).filter((event) => event.type === "attempt_started")).toHaveLength(4);
+  });
+
+  test("is tried on where a reply had already begun", async () => {
+    const { result } = await play([{ attempts: [{ text: "Hi", drop: true }, unreachable, unreachable, DONE] }]);
+    expect(result).toMatchObject({ reason: "completed", text: "done" });
+  });
+});
+
+describe("a turn whose journal fails", () => {
+  /** From now on no event of this type can be recorded. */
+  function refuseEvents(type: string): void {
+    const database = openDatabase(join(workspace.home, "data/journal.sqlite"), { busy_timeout_ms: 5000 });
+    database.exec(`CREATE TRIGGER refuse BEFORE INSERT ON events WHEN NEW.body ->> 'type' = '${type}'
+      BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`);
+    database.close();
+  }
+
+  async function playUpTo(refused: string): Promise<{ readonly session: Session; readonly events: readonly SessionEvent[] }> {
+    await workspace.tool("hello", "echo hi");
+    const agent = open(await workspace.script({ text: "I look.", calls: [call("hello"), call("hello")] }, DONE));
+    const session = await agent.create();
+    await session.changeMode("yolo", "test");
+    refuseEvents(refused);
+    await expect(session.prompt("go", { source: "test" })).rejects.toThrow();
+    return { session, events: await eventsOf(agent, session.id) };
+  }
+
+  test("tells of a call whose end is not in the log as one that is not known", async () => {
+    const { session, events } = await playUpTo("call_ended");
+    expect(events.some((event) => event.type === "call_ended")).toBe(false);
+    const outcome = { kind: "unknown" as const, cause: "not_recorded" };
+    expect(session.soFar()?.calls.map((each) => each.outcome)).toEqual([outcome, outcome]);
+  });
+
+  test("has nothing to tell in a runtime that only found that turn open", async () => {
+    const { session } = await playUpTo("call_ended");
+    await Promise.all(agents.map((agent) => agent.close()));
+    const found = await open(await workspace.script(DONE)).open(session.id);
+    expect([found.state().turn.kind, found.soFar()]).toEqual(["running", null]);
+  });
+
+  test("does not tell of a reply that is not in the log", async () => {
+    const { session, events } = await playUpTo("reply_committed");
+    expect(events.some((event) => event.type === "reply_committed")).toBe(false);
+    expect(session.soFar()).toMatchObject({ reason: "failed", text: "", calls: [], usage: { input_tokens: 0, output_tokens: 0 } });
+  });
+
+  test("tells nothing of the turn before, if not even the prompt is in the log", async () => {
+    const { session } = await play([{ text: "first" }, { text: "second" }]);
+    refuseEvents("prompted");
+    await expect(session.prompt("again", { source: "test" })).rejects.toThrow();
+    expect(session.soFar()).toMatchObject({ turn: 2, reason: "failed", text: "", steps: 0, calls: [] });
+  });
+});
+
 describe("stopping a turn", () => {
   const reason: StopReason = { reason: "cancelled", detail: "test" };
 
@@ -256,6 +330,26 @@ describe("a session", () => {
     expect(again.messages().map((message) => message.role)).toEqual(["system", "user", "assistant", "user", "assistant"]);
   });
 
+  test("is trusted in its own workspace by a runtime that was opened elsewhere to trust", async () => {
+    await workspace.tool("hello", "echo hi");
+    const script = await workspace.script({ calls: [call("hello")] }, DONE, { calls: [call("hello")] }, DONE);
+    const before = open(script, { trustWorkspace: false });
+    const { id } = await before.create();
+    await before.close();
+    const session = await open(script, { workspace: workspace.home }).open(id);
+    await session.prompt("go", { source: "test" });
+    expect(resultsOf(session)).toEqual(["hi\n"]);
+  });
+
+  test("is not opened by a runtime that was told to work elsewhere, and is not held by it", async () => {
+    const script = await workspace.script(DONE);
+    const before = open(script);
+    const { id } = await before.create();
+    await before.close();
+    await expect(open(script, { workspace: workspace.home, onlyHere: true }).open(id)).rejects.toThrow(workspace.path);
+    expect((await open(script, { onlyHere: true }).open(id)).id).toBe(id);
+  });
+
   test("refuses a second driver and names the holder", async () => {
     const script = await workspace.script(DONE);
     const session = await open(script).create();
@@ -283,7 +377,8 @@ describe("a model that says the request is too long", () => {
     const agent = open(await workspace.script({ calls: [call("long")] }, { attempts: [overflow, overflow, { text: "fits now" }] }));
     const session = await agent.create();
     expect(await session.prompt("go", { source: "test" })).toMatchObject({ reason: "completed", text: "fits now" });
-    expect(session.state().shortening).toBe(2);
+    const sent = (await eventsOf(agent, session.id)).flatMap((event) => event.type === "attempt_failed" ? [event.request_bytes ?? 0] : []);
+    expect(sent[1]).toBeLessThanOrEqual((sent[0] ?? 0) / 2);
     // The log keeps what the model is not shown any more.
     const end = (await eventsOf(agent, session.id)).find((event) => event.type === "call_ended");
     expect(end?.type === "call_ended" ? end.result.text.length : 0).toBe(60_000);

@@ -234,3 +234,51 @@ describe("limits", () => {
     }
   });
 });
+
+describe("rules that name no tool", () => {
+  const wrong = {
+    disabledTools: ["bahs", "search"],
+    alwaysAllow: ["baash", "mcp__x__y", "deploy"],
+    tools: { baha: "off" },
+    hooks: { PreToolUse: hook("true", { matcher: "Bash" }), PostToolUse: hook("true", { matcher: "ba*" }) },
+  };
+
+  test("are said when a workspace is looked at, in denials too", async () => {
+    await userSettings(wrong);
+    await workspace.tool("deploy", "true");
+    const { agent, events } = await play([DONE]);
+    const said = (await agent.workshop()).notices.filter(({ code }) => code.endsWith("_matches_nothing")).map(({ text }) => text);
+    expect(said.map((text) => /"(Bash|tools\.baha|bahs|baash)"/.exec(text)?.[1])).toEqual(["Bash", "tools.baha", "bahs", "baash"]);
+    expect(said[2]).toContain('the nearest is "bash"');
+    // A session knows its servers, so that a name of theirs is one of nobody.
+    const told = events.flatMap((event) => event.type === "notice" && event.code.endsWith("_matches_nothing") ? [event.text] : []);
+    expect([told.slice(0, 4), told.length, told[4]?.includes("mcp__x__y")]).toEqual([said, 5, true]);
+  });
+
+  test("are said when tool files are checked, with their place", async () => {
+    await userSettings(wrong);
+    const { agent } = await play([DONE]);
+    const found = (await agent.validate()).flatMap(({ path, diagnostics }) =>
+      diagnostics.filter(({ code }) => code.endsWith("_matches_nothing")).map(({ code, line }) => [path, code, line])
+    );
+    const path = join(workspace.home, "config/settings.json");
+    expect(found).toEqual([
+      [path, "hook_matches_nothing", 1],
+      [path, "switch_matches_nothing", 1],
+      [path, "name_matches_nothing", 1],
+      [path, "name_matches_nothing", 1],
+      [path, "name_matches_nothing", 1],
+    ]);
+  });
+});
+
+describe("a PostToolUse hook", () => {
+  test("is told of a call that ran until the turn was stopped, and not of one that never began", async () => {
+    await userSettings({ hooks: { PostToolUse: hook("cat >> told") }, limits: { timeout_s: 2 } });
+    await workspace.write(".orrery/tools/none.toml", 'name = "none"\ndescription = "d"\ncommand = ["./not-there"]\n');
+    const { result } = await play([{ calls: [call("none")] }, { calls: [call("bash", { command: "touch happened; sleep 20" })] }, DONE]);
+    expect([result.reason, result.detail]).toEqual(["stopped", expect.stringContaining("2 s")]);
+    const told = readFileSync(join(workspace.path, "told"), "utf8");
+    expect([there("happened"), told.includes('"name":"bash"'), told.includes('"name":"none"')]).toEqual([true, true, false]);
+  }, 30_000);
+});

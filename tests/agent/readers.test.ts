@@ -127,7 +127,23 @@ describe("a reader", () => {
       await follower.until("1000");
       expect(follower.seen).toEqual(upTo(1000));
     }));
-    expect(subject.reads).toBeLessThanOrEqual(21);
+    // A page of 50 is read in steps: 1, then 8 at a time.
+    expect(subject.reads).toBeLessThanOrEqual(20 * 8 + 1);
+  });
+
+  test("of large events holds few of them at a time", async () => {
+    const subject = new Subject();
+    await subject.drive();
+    await subject.append(60, "x".repeat(400_000));
+    expect((await subject.readers.page(subject.session, 0)).length).toBe(2);
+    const seen: (number | null)[] = [];
+    for (let after = 0; after < 60;) {
+      const lines = await subject.readers.page(subject.session, after);
+      expect(lines.length).toBeLessThanOrEqual(2);
+      seen.push(...lines.map(({ seq }) => seq));
+      after += lines.length;
+    }
+    expect(seen).toEqual(Array.from({ length: 60 }, (_each, index) => index + 1));
   });
 
   test("ahead of the log is told so and starts again", async () => {

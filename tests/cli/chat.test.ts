@@ -128,7 +128,7 @@ describe("describeCall()", () => {
   test("shows the text for the shell, every line of it, without what would act on the terminal", () => {
     const script = { shell: "/bin/sh", text: "one \u001b[2J\n\ntwo\u202e\n", cwd: "/w" };
     const shown = describeCall({ call: "call_1", name: "greet", input, reason: "why", script }, colors);
-    expect(shown).toBe("why\n  greet, by /bin/sh in /w:\n    one \ufffd[2J\n\n    two<U+202E>\n");
+    expect(shown).toBe("why\n  greet, by /bin/sh in /w:\n    one <U+001B>[2J\n\n    two<U+202E>\n");
   });
 
   test("shows what a terminal hides, and spaces that are none to a shell", () => {
@@ -139,7 +139,7 @@ describe("describeCall()", () => {
   });
 
   test("shows the canonical input of any other call", () => {
-    expect(describeCall({ call: "call_1", name: "x", input, reason: "why" }, colors)).toBe('why\n  x {"command":"a\ufffd[2Jb"}\n');
+    expect(describeCall({ call: "call_1", name: "x", input, reason: "why" }, colors)).toBe('why\n  x {"command":"a<U+001B>[2Jb"}\n');
   });
 });
 

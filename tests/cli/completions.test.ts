@@ -1,6 +1,7 @@
 /** Completions in the shells themselves, each by its own machinery. A shell that is not installed is skipped by name. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawn, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -46,6 +47,31 @@ beforeAll(async () => {
 afterAll(async () => {
   await workspace.remove();
   await rm(folder, { recursive: true, force: true });
+});
+
+test("the names of tools come without what they take, and nothing is started for them", async () => {
+  const project = await createWorkspace();
+  try {
+    const start = { cwd: project.path, home: project.home, env: { ORRERY_TRUST_WORKSPACE: "1" } };
+    await project.tool(
+      "shout",
+      "cat",
+      '[input_schema]\ntype = "object"\n[input_schema.properties.loud]\ntype = "object"\ndefault = { name = "of_a_default" }',
+    );
+    const touch = { command: "touch", args: [join(project.path, "started")] };
+    await project.write(".mcp.json", JSON.stringify({ mcpServers: { of_a_server: touch } }));
+    await project.write(".orrery/tools/asked.ts", 'import { writeFileSync } from "node:fs"; writeFileSync("started", "");');
+    const { code, stdout, stderr } = await runOrrery(["__names", "tools"], start);
+    const offered = stdout.trim().split("\n");
+    expect([code, stderr, offered.filter((name) => ["shout", "read_file", "of_a_server", "of_a_default"].includes(name))]).toEqual([
+      0,
+      "",
+      ["read_file", "shout"],
+    ]);
+    expect(existsSync(join(project.path, "started"))).toBe(false);
+  } finally {
+    await project.remove();
+  }
 });
 
 /** What a line is completed to, in every shell. The line ends where the cursor is. */

@@ -1,10 +1,11 @@
 /** What `orrery doctor` finds, that each finding has a remedy, and that it starts nothing of a workspace. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { existsSync, openSync, readdirSync, statSync, writeSync } from "node:fs";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
 import { runOrrery } from "../host/orrery.ts";
 import { hasTerminal, startOnTerminal } from "../host/terminal.ts";
@@ -111,6 +112,62 @@ describe("orrery doctor", () => {
     expect(code).toBe(1);
     expect(of("journal", "error")).toMatchObject([{ remedy: expect.stringContaining("ORRERY_HOME") }]);
     for (const check of ["model", "tools", "worker"]) expect([check, of(check, "ok").length]).toEqual([check, 1]);
+  }, LIMIT_MS);
+
+  test("finds the programs that tools, hooks and servers would start, and says which are not there", async () => {
+    const toml = (command: string) => `name = "x"\ndescription = "A tool."\ncommand = ${command}\n`;
+    await workspace.write(".stella/tools/one.toml", toml('["scripts/nope.sh"]').replace('"x"', '"one"'));
+    await workspace.write(".stella/tools/two.toml", toml('["sh", "scripts/nope.sh"]').replace('"x"', '"two"'));
+    await workspace.write(".stella/tools/fine.toml", toml('["sh", "-c", "echo fine"]').replace('"x"', '"fine"'));
+    const hooks = ["./scripts/missing-guard.sh", "echo fine"].map((command) => ({ hooks: [{ type: "command", command }] }));
+    await workspace.write(".orrery/settings.json", JSON.stringify({ hooks: { PreToolUse: hooks } }));
+    const servers = {
+      gone: { command: "/no/such/server" },
+      fine: { command: "sh" },
+      unset: { command: "sh", args: ["${NO_SUCH_VARIABLE}"] },
+    };
+    await workspace.write(".mcp.json", JSON.stringify({ mcpServers: servers }));
+    const { code, of } = await doctor(["--model", model, "--trust-workspace"]);
+    expect(code).toBe(1);
+    expect(of("tools", "error").map(({ text }) => text)).toEqual([
+      expect.stringMatching(/^one \(.*one\.toml\): The program "scripts\/nope\.sh" does not exist/),
+      expect.stringMatching(/^two \(.*two\.toml\): The file "scripts\/nope\.sh", which sh is given, does not exist/),
+    ]);
+    expect(of("hooks", "error")).toMatchObject([{ text: expect.stringContaining("missing-guard.sh") }]);
+    expect(of("servers", "error")).toMatchObject([
+      { text: expect.stringContaining("/no/such/server") },
+      { text: expect.stringContaining("NO_SUCH_VARIABLE") },
+    ]);
+    expect(of("servers", "ok")).toMatchObject([{ text: "1 MCP server can be started" }]);
+    const { of: untrusted } = await doctor(["--model", model]);
+    expect([untrusted("servers", "warning").length, untrusted("servers", "error").length]).toEqual([1, 0]);
+  }, LIMIT_MS);
+
+  test("tells a journal that is no journal, damaged, or newer, and how to go on", async () => {
+    const file = join(workspace.home, "data/journal.sqlite");
+    expect((await doctor(["--model", model])).of("journal", "error")).toEqual([]);
+    const database = new DatabaseSync(file);
+    const { user_version } = database.prepare("PRAGMA user_version").get() as { readonly user_version: number };
+    database.exec("PRAGMA user_version = 999; PRAGMA journal_mode = DELETE");
+    expect((await doctor(["--model", model])).of("journal", "error")).toMatchObject([{ remedy: expect.stringContaining("newer Orrery") }]);
+    database.exec(`PRAGMA user_version = ${user_version}`);
+    database.close();
+    const descriptor = openSync(file, "r+");
+    for (let page = 4096; page < statSync(file).size; page += 4096) writeSync(descriptor, Buffer.alloc(64, 0xff), 0, 64, page);
+    const damaged = await doctor(["--model", model]);
+    expect([damaged.code, damaged.of("journal", "error")]).toMatchObject([1, [{
+      remedy: expect.stringContaining(`Put a copy of ${file} back`),
+    }]]);
+    for (const name of readdirSync(join(file, ".."))) if (name.startsWith("journal.sqlite-")) await rm(join(file, "..", name));
+    await writeFile(file, "this is a note and no database".repeat(100));
+    const garbage = await doctor(["--model", model]);
+    expect([garbage.code, garbage.of("journal", "error")]).toMatchObject([1, [{ remedy: expect.stringContaining("move it away") }]]);
+  }, LIMIT_MS);
+
+  test("names the folder of the user's settings", async () => {
+    expect((await doctor(["--model", model])).of("settings", "ok")).toMatchObject([{
+      text: expect.stringContaining(join(workspace.home, "config")),
+    }]);
   }, LIMIT_MS);
 
   test.skipIf(!hasTerminal)("keeps to the width of a narrow terminal", async () => {

@@ -1,7 +1,7 @@
 /** Manual pages: one for every command, whole, and accepted by what shows them. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -36,6 +36,15 @@ describe("orrery man", () => {
     const page = readFileSync(join(pages, "orrery-tools-call.1"), "utf8");
     for (const name of ["tools-call", "orrery-tools-call"]) expect((await runOrrery(["man", name], { home })).stdout).toBe(page);
     expect((await runOrrery(["man"], { home })).stdout).toBe(readFileSync(join(pages, "orrery.1"), "utf8"));
+  });
+
+  test("says so where it cannot write, and what to do", async () => {
+    writeFileSync(join(home, "file"), "");
+    const { code, stderr } = await runOrrery(["man", "--output", join(home, "file/man1")], { home });
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^orrery: Cannot write pages to ".*file\/man1" .*: name a folder that you may write to\n$/),
+    ]);
   });
 
   test("refuses a page that there is none of, and proposes one", async () => {

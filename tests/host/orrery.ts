@@ -18,7 +18,7 @@ export interface Start {
   /** Holds settings and journal. */
   readonly home: string;
   /** Standard input; without it, it is empty. */
-  readonly input?: string;
+  readonly input?: string | Uint8Array;
   /** Standard input stays open and nothing is written to it. */
   readonly open?: boolean;
   /** A program that executes its arguments. */

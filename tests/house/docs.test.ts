@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { filesBelow, root } from "./sources.ts";
 
-const pages = ["README.md", "ARCHITECTURE.md", ...(existsSync(join(root, "docs")) ? filesBelow("docs") : [])]
+const pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", ...(existsSync(join(root, "docs")) ? filesBelow("docs") : [])]
   .filter((path) => path.endsWith(".md"));
 
 /** Folders whose files a page may name; anything else in backticks is not taken for a path of ours. */

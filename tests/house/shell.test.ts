@@ -1,7 +1,7 @@
 /** The shell scripts that a stranger or CI runs, and the service unit. */
 import { expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "./sources.ts";
@@ -18,6 +18,26 @@ test("every script that says /bin/sh is read by sh", () => {
   for (const script of scripts) {
     if (!readFileSync(join(root, script), "utf8").startsWith("#!/bin/sh\n")) continue;
     expect([script, spawnSync("sh", ["-n", script], { cwd: root, encoding: "utf8" }).stderr]).toEqual([script, ""]);
+  }
+});
+
+test("the page's change of the service unit takes its command away before it sets another", () => {
+  const [, change = ""] = /```ini\n(\[Service\][\s\S]*?)```/.exec(readFileSync(join(root, "docs/install.md"), "utf8")) ?? [];
+  const commands = [...change.matchAll(/^ExecStart=(.*)$/gm)].map(([, command = ""]) => command);
+  const [own = ""] = /(?<=^ExecStart=).*$/m.exec(readFileSync(join(root, "docs/orrery.service"), "utf8")) ?? [];
+  expect(commands).toEqual(["", own.replace("/var/lib/orrery/work", "/srv/site")]);
+  if (!has("systemd-analyze")) return;
+  const folder = mkdtempSync(join(tmpdir(), "orrery-unit-"));
+  try {
+    const command = (text: string) => text.replaceAll("/usr/local/bin/orrery", "/bin/sh").replace(/^Documentation=.*\n/m, "");
+    const file = join(folder, "orrery.service");
+    writeFileSync(file, command(readFileSync(join(root, "docs/orrery.service"), "utf8")));
+    mkdirSync(`${file}.d`);
+    writeFileSync(join(`${file}.d`, "override.conf"), command(change));
+    const { stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", file], { encoding: "utf8" });
+    expect(stderr.split("\n").filter((line) => line.includes("orrery.service"))).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true });
   }
 });
 

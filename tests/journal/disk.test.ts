@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { JournalUnavailable } from "../../lib/journal/journal.ts";
+import { type Journal, JournalUnavailable, type Lease } from "../../lib/journal/journal.ts";
 import { openSqliteJournal } from "../../lib/journal/sqlite.ts";
 import { openDatabase } from "../../lib/platform/sqlite.ts";
 import { newOwner, newSession, notices, opened } from "../fixtures/journal/events.ts";
@@ -81,16 +81,52 @@ const onSmallDisk = mountable
     await journal.close();
   });
 
-  test("cannot be opened or made on a read-only disk, with what would be right", async () => {
-    await openSqliteJournal({ path }).close();
+  test("can be read on a read-only disk, and says what would be right to whoever wants more", async () => {
+    const writer = openSqliteJournal({ path });
+    const { session } = await writeOne(writer);
+    await writer.close();
     mount("-o", "remount,ro", directory);
-    for (const each of [path, join(directory, "new.sqlite"), join(directory, "below", "new.sqlite")]) {
+    const journal = openSqliteJournal({ path, onNotice: ({ text }) => expect(text).toBe("") });
+    expect([(await journal.list()).length, (await journal.read(session)).length, await journal.head(session)]).toEqual([1, 1, 1]);
+    await expect(journal.acquire(session, newOwner())).rejects.toMatchObject({ reason: "read_only", path });
+    await journal.close();
+  });
+
+  test("can be read where it cannot be written, while another goes on to write it", async () => {
+    const elsewhere = mkdtempSync(join(tmpdir(), "orrery-disk-"));
+    const writer = openSqliteJournal({ path });
+    try {
+      const { session, lease } = await writeOne(writer);
+      mount("--bind", directory, elsewhere);
+      mount("-o", "remount,ro,bind", elsewhere);
+      const journal = openSqliteJournal({ path: join(elsewhere, "journal.sqlite") });
+      expect(await journal.read(session)).toHaveLength(1);
+      await writer.append(lease, 1, notices(session, 1, 1));
+      expect(await journal.read(session)).toHaveLength(2);
+      await journal.close();
+    } finally {
+      await writer.close();
+      spawnSync("umount", [elsewhere]);
+      rmSync(elsewhere, { recursive: true, force: true });
+    }
+  });
+
+  test("cannot be made on a read-only disk, with what would be right", () => {
+    mount("-o", "remount,ro", directory);
+    for (const each of [join(directory, "new.sqlite"), join(directory, "below", "new.sqlite")]) {
       const error = openingFails(each);
       expect(error).toMatchObject({ reason: "read_only", path: each });
       expect(error.message).toContain("must be writable");
     }
   });
 });
+
+async function writeOne(journal: Journal): Promise<{ readonly session: string; readonly lease: Lease }> {
+  const session = newSession();
+  const lease = await journal.acquire(session, newOwner());
+  await journal.append(lease, 0, [opened(session)]);
+  return { session, lease };
+}
 
 function mount(...args: string[]): boolean {
   return spawnSync("mount", args).status === 0;

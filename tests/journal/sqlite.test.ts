@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "
 import { dirname, join } from "node:path";
 import { type Journal, JournalUnavailable, type LogRow } from "../../lib/journal/journal.ts";
 import { openSqliteJournal } from "../../lib/journal/sqlite.ts";
+import { openStore, Store } from "../../lib/journal/store.ts";
 import { openDatabase } from "../../lib/platform/sqlite.ts";
 import { journalContract } from "../contracts/journal.ts";
 import { createWorkplace, type Workplace } from "../fixtures/journal/directory.ts";
@@ -47,6 +48,33 @@ describe("the SQLite journal", () => {
     for (const file of files) expect(modeOf(join(workplace.directory, "data/orrery", file))).toBe(0o600);
     await journal.close();
     expect(readdirSync(join(workplace.directory, "data/orrery"))).toEqual(["journal.sqlite"]);
+  });
+
+  test("puts what is appended on the disk before it says so, also after a commit that need not be there", async () => {
+    const settings: number[] = [];
+    const { transaction } = Store.prototype;
+    Store.prototype.transaction = function (durable, work) {
+      return transaction.call(this, durable, () => {
+        const { synchronous } = this.statement("PRAGMA synchronous").get() as { readonly synchronous: number };
+        settings.push(synchronous);
+        return work();
+      }) as ReturnType<typeof work>;
+    };
+    try {
+      const [FULL, NORMAL] = [2, 1];
+      const journal = workplace.open();
+      const session = newSession();
+      const lease = await journal.acquire(session, newOwner());
+      await journal.append(lease, 0, [opened(session)]);
+      await journal.acquire(newSession(), newOwner());
+      await journal.append(lease, 1, notices(session, 1, 1));
+      expect(settings).toEqual([NORMAL, FULL, NORMAL, FULL]);
+    } finally {
+      Store.prototype.transaction = transaction;
+    }
+    const fresh = openStore(workplace.path);
+    expect(fresh.statement("PRAGMA synchronous").get()).toEqual({ synchronous: 2 });
+    fresh.close();
   });
 
   test("writes appends that wait together in one transaction", async () => {

@@ -29,7 +29,7 @@ async function expectFailure(
   args: readonly string[],
   code: number,
   words: string,
-  start: { env?: Record<string, string>; input?: string } = {},
+  start: { env?: Record<string, string>; input?: string | Uint8Array } = {},
 ): Promise<void> {
   const base = { cwd: workspace.path, home: workspace.home, ...start };
   const plain = await runOrrery(["run", ...args], base);
@@ -67,6 +67,15 @@ describe("a model that cannot be used", () => {
     const before = performance.now();
     await expectFailure(["--model", "local/x", "--base-url", url, "go"], 6, "127.0.0.1");
     expect(performance.now() - before).toBeLessThan(8000);
+  });
+
+  test("an endpoint behind a proxy that is not there: 6, naming the proxy's variable", async () => {
+    const proxies = { HTTPS_PROXY: "http://127.0.0.1:1", HTTP_PROXY: "http://127.0.0.1:1" };
+    await expectFailure(["--model", "local/x", "--base-url", "https://example.invalid/v1", "go"], 6, "HTTPS_PROXY, 127.0.0.1:1", {
+      env: proxies,
+    });
+    endpoint = await startEndpoint(() => httpError(401, {}));
+    await expectFailure(["--model", "local/x", "--base-url", endpoint.url, "go"], 6, "HTTP 401", { env: proxies });
   });
 
   test("a refused key: 6, and the key is nowhere", async () => {
@@ -113,6 +122,16 @@ describe("a command that cannot be meant", () => {
 
   test("an empty prompt on standard input: 2", async () => {
     await expectFailure(["--model", "script:none", "-"], 2, "empty", { input: " \n" });
+  });
+
+  test("a prompt or an input that is not UTF-8: 2, with the place", async () => {
+    const prompt = ["--model", await workspace.script({ text: "x" }), "-"];
+    await expectFailure(prompt, 2, "at byte offset 3 (0xff)", { input: Uint8Array.of(0xe4, 0xbd, 0xa0, 0xff, 0x61) });
+    await expectFailure(prompt, 2, "at byte offset 1 (0xc3)", { input: Uint8Array.of(0x61, 0xc3) });
+    await expectFailure(prompt, 2, "at byte offset 0 (0xc3)", { input: Uint8Array.of(0xc3, 0x28) });
+    const start = { cwd: workspace.path, home: workspace.home, input: Uint8Array.of(0x7b, 0xff, 0x7d) };
+    const called = await runOrrery(["tools", "call", "read_file", "--input", "-"], start);
+    expect([called.code, called.stderr]).toEqual([2, expect.stringContaining("at byte offset 1 (0xff)")]);
   });
 
   test("a session that is not there, or is no id: 2", async () => {

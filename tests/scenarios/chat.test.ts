@@ -118,7 +118,7 @@ describe.skipIf(!hasTerminal)("orrery chat", () => {
         text: "Both refused.",
       }]);
       await enter(run, "go");
-      await run.next("touch \ufffd[2Jcanary");
+      await run.next("touch <U+001B>[2Jcanary");
       await run.next("Run it? [y/N] ");
       run.type(`n${ENTER}`);
       await run.next('{"content":"text","path":"a.txt"}');

@@ -182,11 +182,16 @@ function checkUnknown(where: string, before: readonly SessionEvent[], after: rea
 
 describe("kill -9 of the runtime of a session with tools of three kinds and a session that works for it", () => {
   test("after every commit to either log: nothing is lost or runs twice, and nothing outlives the kill", async () => {
-    let kills = 0;
-    for (let at: number | null = 1; at !== null; kills++) {
+    const hit = new Set<number>();
+    let last = 0;
+    for (let at = 1;; at++) {
       const found = await crash(at);
-      at = found === null ? null : Math.max(at, found) + 1;
+      if (found === null) break;
+      hit.add(found);
+      last = Math.max(last, found);
     }
-    expect(kills).toBeGreaterThan(10);
+    expect(last).toBeGreaterThan(30);
+    // Events of one commit come together, and a look may be late: not every number is hit by itself.
+    expect(hit.size).toBeGreaterThan(last / 3);
   }, 400_000);
 });

@@ -84,7 +84,7 @@ describe("a model that repeats itself (case 87)", () => {
   }, 30_000);
 
   test("after a resume: what was repeated before counts", async () => {
-    await workspace.tool("noop", "sleep 0.1; echo noop");
+    await workspace.tool("noop", "sleep 0.3; echo noop");
     const model = await workspace.script(...times(20, () => ({ calls: [call("noop")] })));
     const args = ["run", "--trust-workspace", "--model", model, "--output-format", "stream-json", "go"];
     const runtime = startOrrery(args, start());
@@ -209,6 +209,46 @@ describe("a conversation that is too long for the model (case 90)", () => {
     expect(last.filter((message) => message.role === "tool")).toHaveLength(40);
     expect(last.filter((message) => message.tool_calls !== undefined)).toHaveLength(40);
   }, 60_000);
+
+  test("as the model writes large files: goes on with less of what it wrote", async () => {
+    await workspace.tool("put", "echo ok");
+    endpoint = await smallWindow((_request, results) =>
+      results < 12 ? { calls: [call("put", { path: `f${results}`, content: "x".repeat(16_000) })] } : { text: "enough" }
+    );
+    const { code, stdout } = await runOrrery(["run", "--trust-workspace", ...local(endpoint), "go"], start());
+    expect([code, (JSON.parse(stdout) as Report).text]).toEqual([0, "enough"]);
+    checkShorter(endpoint.requests);
+  }, 60_000);
+
+  test("as it makes hundreds of small calls: goes on without the oldest, and says so", async () => {
+    await workspace.tool("tick", 'echo "$STELLA_INPUT_N ${STELLA_INPUT_NOTE}"');
+    let made = 0;
+    endpoint = await smallWindow(() =>
+      made++ < 60 ? { calls: times(8, (n) => call("tick", { n: made * 8 + n, note: "n".repeat(40) })) } : { text: "enough" }
+    );
+    const { code, stdout } = await runOrrery(["run", "--trust-workspace", ...local(endpoint), "go"], start());
+    expect([code, (JSON.parse(stdout) as Report).text]).toEqual([0, "enough"]);
+    checkShorter(endpoint.requests);
+    expect(JSON.stringify(endpoint.requests.at(-1)?.body)).toContain("Left out, as the conversation is longer");
+  }, 60_000);
+
+  test("as its prompt is: is asked with the beginning and the end of it", async () => {
+    endpoint = await smallWindow(() => ({ text: "enough" }));
+    const input = `first ${"p".repeat(112_000)} last`;
+    const { code, stdout } = await runOrrery(["run", ...local(endpoint), "-"], { ...start(), input });
+    expect([code, (JSON.parse(stdout) as Report).text]).toEqual([0, "enough"]);
+    checkShorter(endpoint.requests);
+    expect(JSON.stringify(endpoint.requests.at(-1)?.body)).toMatch(/first p+.*bytes omitted.*p+ last/);
+  }, 30_000);
+
+  test("whatever it is sent: is not sent the same again, and the run says why it ends", async () => {
+    endpoint = await startEndpoint(() =>
+      httpError(400, { error: { code: "context_length_exceeded", message: "The maximum context length is 1." } })
+    );
+    const { code, stdout } = await runOrrery(["run", ...local(endpoint), "go"], start());
+    expect([code, (JSON.parse(stdout) as Report).reason]).toEqual([1, expect.stringContaining("cannot be made shorter")]);
+    expect(endpoint.requests).toHaveLength(1);
+  }, 30_000);
 
   test("as its log has a result of five megabytes: is resumed with less of it", async () => {
     const session = newSession();

@@ -1,7 +1,7 @@
 /** What may run, as a person meets it: modes, hooks, trust, switches and the organisation's ceiling, through the whole program. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isAlive } from "../fixtures/alive.ts";
@@ -383,5 +383,60 @@ describe("orrery tools", () => {
       expect(stdout).toContain(words);
     }
     expect((await orrery("tools")).stdout).toContain("not trusted");
+  }, LIMIT);
+});
+
+describe("in a workspace that nobody trusts", () => {
+  test("no hook, tool or server of the user's runs what lies there, however its command names it", async () => {
+    const canary = "#!/bin/sh\ntouch canary\n";
+    await chmod(await workspace.write("guard.sh", canary), 0o755);
+    await workspace.write("Makefile", "guard:\n\ttouch canary\n");
+    await workspace.write("mycheck.py", "open('canary', 'w')\n");
+    const commands = [
+      "timeout -s KILL 10 ./guard.sh",
+      "env -u FOO ./guard.sh",
+      "stdbuf -o L ./guard.sh",
+      "find . -name guard.sh -exec {} \\;",
+      "make guard",
+      "python3 -m mycheck",
+      'x=./guard.sh; "$x"',
+    ];
+    for (const command of commands) {
+      await userSettings({ hooks: { PreToolUse: [{ hooks: [{ type: "command", command }] }] } });
+      const { code, refusal } = await call("get_environment", {});
+      expect([command, code, refusal?.by, there("canary")]).toEqual([command, 4, "trust", false]);
+    }
+    await userSettings({});
+    const server = (name: string, cmd: string, ...args: readonly string[]) =>
+      `[servers.${name}]\ncmd = ${JSON.stringify(cmd)}\nargs = ${JSON.stringify(args)}\n`;
+    const servers = [server("a", "python3", "-m", "mycheck"), server("b", "env", "-u", "X", "./guard.sh"), server("c", "make", "guard")];
+    await writeFile(join(workspace.home, "config/mcp.toml"), servers.join(""));
+    const listed = JSON.parse((await orrery("tools", "--json")).stdout) as { servers: readonly { state: string }[] };
+    expect([listed.servers.map(({ state }) => state), there("canary")]).toEqual([["untrusted", "untrusted", "untrusted"], false]);
+    expect((await orrery("tools", "--json", "--trust-workspace")).code).toBe(0);
+    expect(there("canary")).toBe(true);
+  }, LIMIT);
+});
+
+describe("orrery trust", () => {
+  test("shows all of what a hook would run, and one line for each thing", async () => {
+    const command = `${"true; ".repeat(200)}./at-the-end\n.orrery/tools/harmless.ts tool`;
+    await projectSettings({ hooks: { Stop: [{ hooks: [{ type: "command", command }] }] } });
+    const shown = (await orrery("trust")).stdout;
+    expect([shown.split("\n").length, shown.includes("./at-the-end\\n.orrery/tools/harmless.ts")]).toEqual([2, true]);
+  }, LIMIT);
+
+  test("is over when a file that a tool loads has changed, whatever its name", async () => {
+    await workspace.write(".orrery/tools/lib/h.mjs", "export const x = 1;\n");
+    await workspace.write(".orrery/tools/t.ts", 'import { x } from "./lib/h.mjs";\nexport default x;\n');
+    expect((await orrery("trust")).code).toBe(0);
+    await workspace.write(
+      ".orrery/tools/lib/h.mjs",
+      'import { writeFileSync } from "node:fs";\nwriteFileSync("canary", "");\nexport const x = 1;\n',
+    );
+    await orrery("tools");
+    expect(there("canary")).toBe(false);
+    await orrery("tools", "--trust-workspace");
+    expect(there("canary")).toBe(true);
   }, LIMIT);
 });

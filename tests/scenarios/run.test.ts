@@ -1,5 +1,6 @@
 /** `orrery run` and `orrery sessions`, as a stranger uses them: the whole program as a process, a real endpoint. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type FixtureEndpoint, startScriptEndpoint } from "../fixtures/endpoint.ts";
@@ -179,6 +180,15 @@ describe("orrery demo", () => {
     const { code, stdout, stderr } = await runOrrery(["demo"], { cwd: workspace.path, home: workspace.home });
     expect([code, stderr.includes("wordcount"), stderr.includes("read_file")]).toEqual([0, true, true]);
     expect(stdout).toMatch(/The tool says: \d+/);
+  });
+
+  test("says how to go on as it was started itself", async () => {
+    const start = { cwd: workspace.path, home: workspace.home };
+    const { stderr } = await runOrrery(["demo"], start);
+    const [, line = "", id = ""] = /^ {2}(.* sessions show (ses_\S+))$/m.exec(stderr) ?? [];
+    const env = { PATH: "/usr/bin:/bin", HOME: workspace.home, ORRERY_HOME: workspace.home, DENO_NO_UPDATE_CHECK: "1" };
+    const shown = spawnSync("/bin/sh", ["-c", line], { cwd: workspace.path, env, encoding: "utf8" });
+    expect([shown.status, shown.stdout]).toEqual([0, expect.stringContaining(id)]);
   });
 });
 

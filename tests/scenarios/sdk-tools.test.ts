@@ -41,6 +41,19 @@ export const refuse = tool({
   },
 });
 `;
+const BROKEN = `import { tool } from "orrery";
+import * as v from "valibot";
+
+export const broken = tool({
+  name: "broken",
+  description: "Break.",
+  parameters: v.object({}),
+  execute() {
+    console.log("before it broke");
+    throw new TypeError("no till");
+  },
+});
+`;
 const PLAIN = `import { tool } from "orrery";
 export default tool({ name: "plain", description: "Where it is.", parameters: { type: "object", properties: {} }, execute: () => process.cwd() });
 `;
@@ -99,18 +112,28 @@ describe("a tool file in code", () => {
     const checked = JSON.parse((await orrery("tools", "--validate", "--json")).stdout) as { ok: boolean; files: readonly object[] };
     expect(checked).toMatchObject({
       ok: true,
-      files: [{ tool: "plain", diagnostics: [] }, { tool: "greet", tools: ["greet", "refuse"], diagnostics: [] }, { tool: "ticket" }],
+      files: [{ tool: "plain", diagnostics: [] }, { tool: "greet", tools: ["greet", "refuse"], diagnostics: [] }, {
+        tool: "ticket",
+      }],
     });
   }, 60_000);
 
   test("is called by hand and by a model, in every language, whatever it prints", async () => {
     await writeTools();
+    await workspace.write(".orrery/tools/breaks.ts", BROKEN);
     await orrery("trust");
     const call = (name: string, input: object) => orrery("tools", "call", name, "--input", JSON.stringify(input));
     expect(await call("greet", { name: "ada" })).toMatchObject({ code: 0, stdout: '{"text":"hello ada"}' });
     expect(await call("plain", {})).toMatchObject({ code: 0, stdout: JSON.stringify(workspace.path) });
     expect(await call("ticket", { title: "leak" })).toMatchObject({ code: 0, stdout: '{"ticket":"leak"}' });
     expect(await call("refuse", {})).toMatchObject({ code: 1, stdout: "never" });
+    // What it prints, and the stack of what it throws, are for people.
+    const broken = await call("broken", {});
+    expect(broken).toMatchObject({ code: 1, stdout: "TypeError: no till" });
+    for (const said of ["before it broke", "breaks.ts"]) expect(broken.stderr).toContain(said);
+    expect((await call("ticket", { title: "leak" })).stderr).toContain("printed");
+    const brokenCall = JSON.parse((await orrery("tools", "call", "broken", "--json")).stdout) as Record<string, unknown>;
+    expect(brokenCall).toMatchObject({ is_error: true, text: "TypeError: no till", printed: expect.stringContaining("before it broke") });
     expect(await call("greet", { name: 7 })).toMatchObject({ code: 1, stdout: expect.stringContaining("/name") });
 
     const model = await workspace.script(

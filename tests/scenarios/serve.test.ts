@@ -305,12 +305,19 @@ async function answersAfterRestart(before: Serving, session: string, seen: numbe
 
 test("the token of a server reaches neither its tools nor any command line", async () => {
   await writeFile(join(workspace.home, "own.token"), "a-canary-of-a-token-0\n", { mode: 0o600 });
-  const look = "env; tr '\\0' ' ' < /proc/$PPID/cmdline; cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '";
+  // Up from the command to the server, then all that the server has started: nobody else's processes are looked at.
+  const look = [
+    "env; p=$$",
+    "while [ $p -gt 1 ]; do tr '\\0' ' ' < /proc/$p/cmdline; grep -qz '^serve$' /proc/$p/cmdline && break",
+    "p=$(sed -n 's/^PPid:[[:space:]]*//p' /proc/$p/status); done; echo reached $(tr '\\0' ' ' < /proc/$p/cmdline | grep -c ' serve ')",
+    "for each in $(grep -ls \"^PPid:[[:space:]]*$p$\" /proc/[0-9]*/status); do tr '\\0' ' ' < ${each%status}cmdline; done 2>/dev/null",
+  ].join("; ");
   const server = await serving([bash(look), { text: "done" }], "--mode", "yolo", "--token-file", join(workspace.home, "own.token"));
   expect(server.token).toBe("a-canary-of-a-token-0");
   const { session } = await server.client.create({});
   await Array.fromAsync(server.client.run(session, "go"));
   const [ran] = (await server.client.state(session)).calls;
   expect(ran?.result?.text).toContain("PATH=");
+  expect(ran?.result?.text).toContain("reached 1");
   expect(ran?.result?.text).not.toContain("canary");
 }, LIMIT);

@@ -1,12 +1,14 @@
 /**
  * Every line of shell on the pages a user reads first is run as it stands, but for the model (a script), the session
- * (one that exists) and programs that are not ours. A line that nothing here knows how to run fails.
+ * (one that exists) and programs that are not ours, whose options and operands are compared with those that are right.
+ * A line that nothing here knows how to run fails.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
+import { writeRelease } from "../fixtures/release.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
 import { orreryCommand, runOrrery } from "../host/orrery.ts";
 
@@ -23,7 +25,13 @@ const PAGES = [
   "docs/models.md",
   "docs/speculation.md",
   "docs/hooks.md",
+  "docs/tools.md",
 ];
+
+const BUILD = /^docker build -t orrery(?:-sandbox)?(?: --target \w+)? \.$/;
+/** Up to the image: what the engine knows. Behind it: the command in it. */
+const RUN =
+  /^docker run(?: (?:--rm|-it|-d|--init|--read-only|(?:--user|--tmpfs|--network|--name|-v|-w|-p|-e) (?:"[^"]*"|[^\s"-]\S*)))* orrery((?: (?:orrery|stella) .*)?)$/;
 
 let workspace: TestWorkspace;
 let model: string;
@@ -41,12 +49,21 @@ beforeAll(async () => {
   writeFileSync(join(workspace.home, "config/settings.json"), JSON.stringify({ model, trust: "all" }));
   const { stdout } = await runOrrery(["run", "--output-format", "json", "go"], { cwd: workspace.path, home: workspace.home });
   session = (JSON.parse(stdout) as { readonly session: string }).session;
-  mkdirSync(join(workspace.home, "bin"));
+  mkdirSync(join(workspace.home, "programs"));
   for (const name of ["orrery", "stella"]) {
-    const program = join(workspace.home, "bin", name);
+    const program = join(workspace.home, "programs", name);
     writeFileSync(program, `#!/bin/sh\nexec ${orreryCommand().map((word) => `'${word}'`).join(" ")} "$@"\n`);
     chmodSync(program, 0o755);
   }
+  // Nothing is installed but here, whoever runs this.
+  writeFileSync(join(workspace.home, "programs/id"), "#!/bin/sh\necho 1000\n");
+  chmodSync(join(workspace.home, "programs/id"), 0o755);
+  mkdirSync(join(workspace.path, "dist/release"), { recursive: true });
+  for (const target of ["linux-x64", "linux-x64-baseline", "linux-arm64", "darwin-arm64", "darwin-x64"]) {
+    writeRelease(join(workspace.path, "dist/release"), { version: manifest().version, target });
+  }
+  for (const path of ["install.sh", "dist/release/install.sh"]) cpSync(join(repository, "install.sh"), join(workspace.path, path));
+  cpSync(join(repository, "compile.sh"), join(workspace.path, "compile.sh"));
 });
 afterAll(async () => {
   await workspace.remove();
@@ -56,24 +73,28 @@ afterAll(async () => {
 const RULES: readonly (readonly [begins: RegExp, run: (line: string) => number | null])[] = [
   [/^(?:dist\/)?orrery (?:chat|serve)\b/, (line) => sh(`${line.replace(/^dist\//, "")} --help`)],
   [/^(?:dist\/)?(?:orrery|stella) /, (line) => sh(asItCanRun(line))],
-  // Their options are read before help is given.
-  [
-    /^(?:[A-Z_]+=\S+ )*sh \S*(?:compile|install)\.sh/,
-    (line) => sh(`${line.replace(/\S*(compile|install)\.sh/, `'${repository}/$1.sh'`)} --help`),
-  ],
+  // From a release that lies where the pages have one.
+  [/^(?:[A-Z_]+=\S+ )*sh (?:\S+\/)?install\.sh\b/, sh],
+  // Its options are read before help is given.
+  [/^sh compile\.sh\b/, (line) => namesTarget(line) ? sh(`${line} --help`) : 1],
   [/^(?:sh|npm|node_modules\/\.bin\/\w+) /, (line) => knows(line) ? 0 : 1],
-  [/^docker build /, (line) => stages().includes(/--target (\w+)/.exec(line)?.[1] ?? "slim") ? 0 : 1],
+  [/^docker build /, (line) => BUILD.test(line) && stages().includes(/--target (\S+)/.exec(line)?.[1] ?? "slim") ? 0 : 1],
   [/^docker run /, (line) => {
-    const inside = / orrery ((?:orrery|stella) .*)$/.exec(line)?.[1];
-    return inside === undefined ? null : sh(asItCanRun(inside));
+    const inside = RUN.exec(line)?.[1];
+    return inside === undefined ? 1 : inside === "" ? 0 : sh(asItCanRun(inside.trim()));
   }],
   // No server runs here, and it says so.
   [
     /^docker exec orrery orrery doctor --server /,
     (line) => sh(`${line.replace("docker exec orrery ", "").replace("4760", "9")}; test $? = 1`),
   ],
-  [/^install -m 644 docs\/orrery\.service /, () => read("docs/orrery.service").includes("[Service]") ? 0 : 1],
-  [/^(?:docker (?:exec orrery cat|stop)|systemctl|journalctl|export) /, () => null],
+  [
+    /^install -m 644 docs\/orrery\.service \/etc\/systemd\/system\/orrery\.service$/,
+    () => read("docs/orrery.service").includes("[Service]") ? 0 : 1,
+  ],
+  [/^docker exec orrery cat \/data\/token$/, () => read("Dockerfile").includes('"--token-file", "/data/token"') ? 0 : 1],
+  [/^(?:docker stop --time \d+ orrery|systemctl daemon-reload|systemctl enable --now orrery|journalctl -u orrery -f)$/, () => null],
+  [/^export [A-Z_]+=…$/, () => null],
 ];
 
 describe("every command on a page does what a command does that is understood", () => {
@@ -88,8 +109,69 @@ describe("every command on a page does what a command does that is understood", 
   }
 });
 
+test("every package that the image installs is one of Debian's", () => {
+  const names =
+    /apt-get install -y --no-install-recommends ([^&]+?) &&/.exec(read("Dockerfile").replaceAll("\\\n", ""))?.[1]?.trim().split(/\s+/) ??
+      [];
+  expect(names).toContain("ripgrep");
+  const { stdout = "" } = spawnSync("apt-cache", ["show", "--no-all-versions", "base-files", ...names], { encoding: "utf8" });
+  const known = new Set([...(stdout ?? "").matchAll(/^Package: (.+)$/gm)].map(([, name = ""]) => name));
+  // Without the lists of a Debian nothing is known.
+  if (known.has("base-files")) expect(names.filter((name) => !known.has(name))).toEqual([]);
+}, 30_000);
+
+test("the page of tools has the dialects side by side, as the tools themselves have it", async () => {
+  const project = await createWorkspace();
+  try {
+    const start = { cwd: project.path, home: project.home, env: { ORRERY_TRUST_WORKSPACE: "1" } };
+    await project.write(".orrery/tools/one.toml", 'name = "in_stella"\ndescription = "A tool."\ncommand = ["true"]\n');
+    await project.write(".orrery/tools/two.md", "---\nname: in_nanocoder\ndescription: A tool.\n---\ntrue\n");
+    await project.write(
+      ".orrery/tools/three.ts",
+      'import { tool } from "orrery";\nexport const one = tool({ name: "in_typescript", description: "A tool.", parameters: { type: "object" }, execute: () => 1 });\n',
+    );
+    await project.write(
+      ".orrery/tools/four.py",
+      'from stella_sdk import tool\n\n@tool\ndef in_python() -> int:\n    """A tool."""\n    return 1\n',
+    );
+    const { stdout } = await runOrrery(["tools", "--json"], start);
+    const { tools } = JSON.parse(stdout) as { readonly tools: readonly { name: string; approval: string; origin: { scope: string } }[] };
+    const page = read("docs/tools.md");
+    const row = (title: string) =>
+      page.split("\n").find((line) => line.startsWith(`| ${title} `))?.split("|").slice(2, -1).map((cell) => cell.trim()) ?? [];
+    const dialects = page.split("\n").find((line) =>
+      line.startsWith("| ") && line.includes("Nanocoder")
+    )?.split("|").slice(2, -1).map((cell) => cell.trim()) ?? [];
+    expect(dialects).toEqual(["Stella", "Nanocoder", "TypeScript", "Python", "MCP"]);
+    for (const [index, dialect] of dialects.slice(0, has("python3") ? 4 : 3).entries()) {
+      const found = tools.find(({ name }) =>
+        name === `in_${dialect.toLowerCase()}`
+      );
+      expect([dialect, `\`${found?.approval}\``]).toEqual([dialect, row("`approval`, unless it says")[index] ?? ""]);
+    }
+    const builtins = tools.filter(({ origin }) => origin.scope === "builtin").map(({ name }) => name);
+    const told = page.split("## Built-ins")[1] ?? "";
+    expect([builtins.length, builtins.filter((name) => !told.includes(`\`${name}\``))]).toEqual([18, []]);
+  } finally {
+    await project.remove();
+  }
+}, 30_000);
+
+test("every script on a page is read by sh", () => {
+  const scripts = PAGES.flatMap((page) => blocksOf(read(page)).filter((block) => block.startsWith("#!")));
+  expect(scripts.length).toBeGreaterThan(0);
+  for (const script of scripts) expect(spawnSync("sh", ["-n"], { input: script, encoding: "utf8" }).stderr).toBe("");
+});
+
+function blocksOf(text: string): readonly string[] {
+  return [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block = ""]) => block);
+}
+
+/** Of blocks, and what prose says of building and installing. */
 function linesOf(text: string): readonly string[] {
-  const blocks = [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block = ""]) => block);
+  const prose = text.replace(/^```[\s\S]*?^```/gm, "");
+  const inline = [...prose.matchAll(/`((?:sh \S*(?:compile|install)\.sh|docker build)\b[^`]*)`/g)].map(([, line = ""]) => line);
+  const blocks = [...blocksOf(text).filter((block) => !block.startsWith("#!")), ...new Set(inline)];
   return blocks.flatMap((block) => block.split("\n")).map((line) => line.replace(/\s+#.*$/, "").trim()).filter((line) => line !== "");
 }
 
@@ -108,7 +190,7 @@ function sh(line: string): number | null {
     encoding: "utf8",
     input: "",
     env: {
-      PATH: `${join(workspace.home, "bin")}:${process.env["PATH"] ?? ""}`,
+      PATH: `${join(workspace.home, "programs")}:${process.env["PATH"] ?? ""}`,
       HOME: workspace.home,
       ORRERY_HOME: workspace.home,
       MANPAGER: "cat",
@@ -124,8 +206,18 @@ function knows(line: string): boolean {
   const [program = "", verb = "", name = ""] = line.split(" ");
   if (program === "sh") return read(verb).startsWith("#!");
   if (program !== "npm") return read(line.split(" ").at(-1) ?? "").length > 0;
-  const { scripts } = JSON.parse(read("package.json")) as { readonly scripts: Readonly<Record<string, string>> };
-  return Object.hasOwn(scripts, verb === "run" ? name : verb);
+  return Object.hasOwn(manifest().scripts, verb === "run" ? name : verb);
+}
+
+function manifest() {
+  return JSON.parse(read("package.json")) as { readonly version: string; readonly scripts: Readonly<Record<string, string>> };
+}
+
+/** Or none. */
+function namesTarget(line: string): boolean {
+  const target = /--target[ =](\S+)/.exec(line)?.[1];
+  const targets = /^targets="(.*)"$/m.exec(read("compile.sh"))?.[1] ?? "";
+  return target === undefined || targets.split(" ").includes(target);
 }
 
 function stages(): readonly string[] {

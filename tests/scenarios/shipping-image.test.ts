@@ -61,10 +61,10 @@ describe.skipIf(!hasBinary || process.platform !== "linux")("sh compile.sh --arc
     }]);
   });
 
-  test("puts licence, manual pages, completions and the service unit beside the executable", () => {
+  test("puts licence, documents, manual pages, completions and the service unit beside the executable", () => {
     const listing = execFileSync("tar", ["-tzf", join(release, `orrery-${version()}-${target}.tar.gz`)], { encoding: "utf8" }).split("\n");
     const files = ["orrery", "LICENSE", "man/orrery.1", "man/orrery-run.1", "completions/orrery.bash", "completions/_orrery"];
-    for (const file of [...files, "completions/orrery.fish", "orrery.service"]) {
+    for (const file of [...files, "completions/orrery.fish", "orrery.service", "docs/containment.md"]) {
       expect(listing).toContain(`orrery-${version()}-${target}/${file}`);
     }
   });

@@ -31,7 +31,25 @@ const script = join(import.meta.dirname, "../../install.sh");
 const isRoot = process.getuid?.() === 0;
 const has = (program: string) => spawnSync("sh", ["-c", `command -v ${program}`]).status === 0;
 /** What install.sh may use of a bare system. */
-const BARE = ["sh", "tar", "gzip", "uname", "id", "mktemp", "mkdir", "rm", "mv", "cp", "ln", "chmod", "grep", "head", "cat", "sha256sum"];
+const BARE = [
+  "sh",
+  "tar",
+  "gzip",
+  "uname",
+  "id",
+  "mktemp",
+  "mkdir",
+  "rm",
+  "mv",
+  "cp",
+  "ln",
+  "chmod",
+  "grep",
+  "head",
+  "cat",
+  "readlink",
+  "sha256sum",
+];
 
 let root: string;
 let release: string;
@@ -58,7 +76,7 @@ afterEach(() => {
 describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => {
   const shells = [["sh"], ["dash"], ["bash", "--posix"], ["bash"], ["busybox", "sh"]].filter(([program = ""]) => has(program));
   for (const shell of shells) {
-    test(`puts executable, pages and completions in place, by ${shell.join(" ")}`, async () => {
+    test(`puts executable, documents, pages and completions in place, by ${shell.join(" ")}`, async () => {
       for (const target of ["linux-x64", "linux-x64-baseline"]) writeRelease(release, { version: "1.2.3", target });
       const { code, stderr } = await install({ shell, args: ["--from", release] });
       expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining(`Installed ${folder}/orrery: orrery 1.2.3`) });
@@ -66,10 +84,11 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
       expect(readdirSync(folder)).toEqual(["orrery"]);
       expect(lstatSync(join(folder, "orrery")).mode & 0o777).toBe(0o755);
       expect(readdirSync(join(root, "prefix/share/man/man1")).toSorted()).toEqual(["orrery-run.1", "orrery.1"]);
-      for (const [path, text] of COMPLETIONS) expect(readFileSync(join(root, "prefix/share", path), "utf8")).toBe(text);
+      for (const [path, text] of EXTRAS) expect(readFileSync(join(root, "prefix/share", path), "utf8")).toBe(text);
     });
   }
-  const COMPLETIONS = [
+  const EXTRAS = [
+    ["doc/orrery/hooks.md", "# Hooks\n"],
     ["bash-completion/completions/orrery", "# bash\n"],
     ["zsh/site-functions/_orrery", "# zsh\n"],
     ["fish/vendor_completions.d/orrery.fish", "# fish\n"],
@@ -88,6 +107,84 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
     writeBoth(release, "1.0.0");
     for (const _again of [1, 2]) expect((await install({ args: ["--from", release, "--stella"] })).code).toBe(0);
     expect([readdirSync(folder).toSorted(), readlinkSync(join(folder, "stella"))]).toEqual([["orrery", "stella"], "orrery"]);
+  });
+
+  test("takes the name stella from nobody: not from a program, a folder, or a link to something else", async () => {
+    writeBoth(release, "1.0.0");
+    const stella = join(folder, "stella");
+    const owners: readonly (readonly [make: () => void, shows: () => unknown])[] = [
+      [() => writeFileSync(stella, "#!/bin/sh\n"), () => readFileSync(stella, "utf8")],
+      [() => mkdirSync(stella), () => readdirSync(stella)],
+      [() => symlinkSync("nowhere", stella), () => readlinkSync(stella)],
+      [() => symlinkSync("/", stella), () => readlinkSync(stella)],
+    ];
+    mkdirSync(folder, { recursive: true });
+    for (const [make, shows] of owners) {
+      make();
+      const before = shows();
+      const { code, stderr } = await install({ args: ["--from", release, "--stella"] });
+      expect([code, stderr]).toEqual([1, expect.stringContaining(`${stella} is there and is not a link to orrery`)]);
+      expect([readdirSync(folder), shows()]).toEqual([["stella"], before]);
+      rmSync(stella, { recursive: true });
+    }
+  });
+
+  test("understands a folder with slashes at its end", async () => {
+    writeBoth(release, "1.0.0");
+    const env = { INSTALL_DIR: `${folder}//`, PATH: `${tools}:${folder}` };
+    const { code, stderr } = await install({ args: ["--from", release], env });
+    expect([code, stderr.includes(`Installed ${folder}/orrery`), stderr.includes("not on your PATH")]).toEqual([0, true, false]);
+    expect(existsSync(join(root, "prefix/share/man/man1/orrery.1"))).toBe(true);
+  });
+
+  test("installs for everybody what root installs, however private root's own files are", async () => {
+    writeBoth(release, "1.0.0");
+    pretend("id", "echo 0");
+    const { code } = await install({ shell: ["sh", "-c", 'umask 077; exec "$@"', "sh", "sh"], args: ["--from", release] });
+    const modes = ["bin", "bin/orrery", "share", "share/man/man1", "share/man/man1/orrery.1"].map((path) =>
+      (lstatSync(join(root, "prefix", path)).mode & 0o777).toString(8)
+    );
+    expect([code, modes]).toEqual([0, ["755", "755", "755", "755", "644"]]);
+  });
+
+  test("installs nothing where the disk is too full for a page, says so, and leaves no piece", async () => {
+    writeBoth(release, "1.0.0");
+    await install({ args: ["--from", release] });
+    writeBoth(release, "2.0.0");
+    rmSync(join(tools, "cp"));
+    pretend(
+      "cp",
+      `for to; do :; done\ncase $to in */share/*run.1) echo 'cp: No space left on device' >&2; exit 1 ;; esac\nexec /bin/cp "$@"`,
+    );
+    const share = join(root, "prefix/share");
+    const before = readdirSync(share, { recursive: true });
+    const { code, stderr } = await install({ args: ["--from", release] });
+    expect([code, stderr]).toEqual([1, expect.stringContaining("orrery-run.1 cannot be written: cp: No space left on device")]);
+    expectOld();
+    expect(readdirSync(share, { recursive: true })).toEqual(before);
+    expect(readFileSync(join(share, "man/man1/orrery-run.1"), "utf8")).toBe(".TH ORRERY-RUN 1\n");
+  });
+
+  test("leaves pages out, and says so, where something else is in their place", async () => {
+    writeBoth(release, "1.0.0");
+    mkdirSync(join(root, "prefix/share"), { recursive: true });
+    writeFileSync(join(root, "prefix/share/man"), "a file");
+    const { code, stderr } = await install({ args: ["--from", release] });
+    expect([code, stderr]).toEqual([0, expect.stringContaining("share/man/man1 cannot be written to: man for it is left out")]);
+    expect(existsSync(join(root, "prefix/share/zsh/site-functions/_orrery"))).toBe(true);
+  });
+
+  test("removes what an installation left that was killed, and not what one that runs has there", async () => {
+    writeBoth(release, "1.0.0");
+    const gone = spawnSync("sh", ["-c", "echo $$"], { encoding: "utf8" }).stdout.trim();
+    const [stale, running] = [`.orrery-install-${gone}.abcdef`, `.orrery-install-${process.pid}.abcdef`];
+    const pages = join(root, "prefix/share/man/man1");
+    for (const name of [stale, running]) mkdirSync(join(folder, name), { recursive: true });
+    mkdirSync(pages, { recursive: true });
+    for (const name of [stale, running]) writeFileSync(join(pages, `${name}-orrery.1`), "");
+    expect((await install({ args: ["--from", release] })).code).toBe(0);
+    expect(readdirSync(folder).toSorted()).toEqual([running, "orrery"]);
+    expect(readdirSync(pages).toSorted()).toEqual([`${running}-orrery.1`, "orrery-run.1", "orrery.1"]);
   });
 
   test("upgrades in place and says from what; who has the old one open keeps it whole", async () => {

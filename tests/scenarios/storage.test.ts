@@ -297,6 +297,38 @@ test("an event that does not decode is named by its number, the others are there
   expect([code, stdout, stderr]).toEqual([0, "more\n", expect.stringContaining(`Event ${damaged} cannot be read`)]);
 }, 30_000);
 
+describe("P3: a call whose start cannot be read", () => {
+  const changes: Readonly<Record<string, (body: string) => string>> = {
+    "as its row is damaged": () => '{"garbage',
+    "as a newer program wrote it": (body) => body.replace('"v":1', '"v":2'),
+  };
+  for (const [why, change] of Object.entries(changes)) {
+    test(`${why}: is not started again by a resume, and its outcome is unknown`, async () => {
+      const model = await workspace.script({ calls: [call("a"), call("b")] }, { text: "done" });
+      const { session, told } = await run([...runFlags(model), "go"], workspace.home, (event, child) => {
+        if (event.type === "call_spawned") signal(child, "SIGKILL");
+      });
+      const damaged = told.find((event) => event.type === "call_started")?.seq ?? 0;
+      const database = openDatabase(journalOf(workspace.home), { busy_timeout_ms: 1000 });
+      const { body } = database.prepare("SELECT body FROM events WHERE session = ? AND seq = ?").get(session, damaged) as { body: string };
+      expect(body).toContain('"type":"call_started"');
+      database.prepare("UPDATE events SET body = ? WHERE session = ? AND seq = ?").run(change(body), session, damaged);
+      database.close();
+      const start = { cwd: workspace.path, home: workspace.home };
+      const { code, stderr } = await runOrrery(["sessions", "resume", session, "--trust-workspace"], start);
+      expect([code, stderr]).toEqual([0, expect.stringContaining(`Event ${damaged} cannot be read`)]);
+      const lines = (await runOrrery(["sessions", "events", session], start)).stdout.trimEnd().split("\n").map((line) =>
+        JSON.parse(line) as { readonly type: string; readonly call?: string; readonly outcome?: { readonly kind: string } }
+      );
+      const first = told.find((event) => event.type === "call_allowed")?.call;
+      expect(lines.filter((line) => line.type === "call_started").map((line) => line.call)).not.toContain(first);
+      expect(lines.filter((line) => line.type === "call_ended").map((line) => line.outcome?.kind)).toEqual(["unknown", "exited"]);
+      expect(effects().filter((effect) => effect === "a").length).toBeLessThan(2);
+      expect(effects()).toContain("b");
+    }, 30_000);
+  }
+});
+
 describe("a journal whose folder goes away while it is used", () => {
   test("ends the run with that instead of writing into nothing, and what was told is there when it is back", async () => {
     await workspace.tool("away", 'echo away >> effects; mv "$ORRERY_HOME/data" "$ORRERY_HOME/gone"');

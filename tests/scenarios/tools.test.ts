@@ -261,7 +261,7 @@ describe("orrery tools --validate", () => {
     for (const index of commands.keys()) {
       expect(before.find(`tool_${index}`)).toMatchObject([{
         status: "untrusted",
-        reason: expect.stringContaining("lies in the workspace"),
+        reason: expect.stringContaining("may lead into the workspace"),
       }]);
     }
     expect(before.find("own")).toMatchObject([{ status: "offered" }]);

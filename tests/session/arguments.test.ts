@@ -32,11 +32,24 @@ describe("parseArguments()", () => {
     }
   });
 
+  test("refuses a key that comes twice, however it is written and however deep, as a script would see only one", () => {
+    for (const text of ['{"path":"a","path":"b"}', '{"a":{"x":1,"\\u0078":2}}', '{"a":[{"__proto__":1,"__proto__":2}]}']) {
+      const parsed = parseArguments(text);
+      expect(parsed.kind === "malformed" ? parsed.message : "").toContain("comes a second time at character");
+    }
+    expect(parseArguments('{"a":{"a":[{"a":1},{"a":1}]}}').kind).toBe("input");
+  });
+
   test("says where the text goes wrong", () => {
     const cases: readonly (readonly [string, string])[] = [
       ['{"a":1,}', "at character 7"],
       ["{", "the text ends at character 1"],
-      ['{"a":"b', "at character 5"],
+      ['{"a":"b', "the text ends at character 7"],
+      ['{"a":"\n"}', "at character 6"],
+      ['{"a":"b\\n\n"}', "at character 9"],
+      ['{"a":"b\\x"}', "at character 8"],
+      ['{"a":"\\u12g4"}', "at character 10"],
+      ['{"a":"\\u12', "the text ends at character 10"],
       ["file_path=foo", "at character 0"],
       ["{}{}", "at character 2"],
       ['{"a":01}', "at character 6"],
@@ -99,13 +112,16 @@ describe("faultPosition()", () => {
 
 /** Whether some ending makes the text valid: what is open is closed, what is begun is finished. */
 function mayGoOn(text: string): boolean {
-  const closers = [...text.replace(/"(?:[^"\\]|\\.)*"/g, "")].reduce(
+  const bare = text.replace(/"(?:[^"\\]|\\.)*"/g, "");
+  const string = /"(?:[^"\\]|\\.)*\\?$/.exec(bare)?.[0] ?? "";
+  const closers = [...bare.slice(0, bare.length - string.length)].reduce(
     (open: string, each) => each === "{" ? `}${open}` : each === "[" ? `]${open}` : /[\]}]/.test(each) ? open.slice(1) : open,
     "",
   );
-  return ["", "0", ":0", '"":0'].some((middle) => {
+  const begun = string === "" ? [""] : ['"', 'n"', '0"', '00"', '000"', '0000"'];
+  return begun.flatMap((ending) => ["", "0", ":0", '"":0'].map((middle) => ending + middle)).some((ending) => {
     try {
-      JSON.parse(text + middle + closers);
+      JSON.parse(text + ending + closers);
       return true;
     } catch {
       return false;

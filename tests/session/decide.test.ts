@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import type { Command } from "../../lib/session/command.ts";
 import { decide } from "../../lib/session/decide.ts";
+import { entriesOf, transcript } from "../../lib/session/transcript.ts";
 import { after, allow, AT, callId, end, given, OPEN, PROMPT, reply, SESSION, start, STEP } from "./specification.ts";
 
 describe("decide() on turns", () => {
@@ -109,6 +111,24 @@ describe("decide() on interruption", () => {
         }],
       },
     });
+  });
+
+  test("tells the model of an interrupted call what is known of it, and that it was not run again", () => {
+    const spawned: Command = { type: "record_spawn", at: AT, call: callId(1), pid: 4711, pgid: 4711, start_time: "5" };
+    const told = (...before: readonly Command[]) => {
+      const { state } = after(OPEN, PROMPT, ...STEP, reply(["change"]), allow(1), start(1), ...before, {
+        type: "resume",
+        at: "2026-01-02T03:04:07.928Z",
+      });
+      const [call] = state.turn.kind === "running" ? entriesOf(state).flatMap((entry) => entry.kind === "reply" ? entry.calls : []) : [];
+      return [call?.status.kind === "ended" ? call.status.duration_ms : null, transcript(state).at(-1)];
+    };
+    const text = (process: string) =>
+      `The outcome of this call is unknown: the runtime ended while "change" was running (started ${AT}, ${process}). ` +
+      "It may have done all, part or none of its work, and it was not run again. Check before repeating it.";
+    const result = { role: "tool", id: "p0", name: "change", is_error: true } as const;
+    expect(told(spawned)).toEqual([2250, { ...result, text: text("its process was 4711") }]);
+    expect(told()).toEqual([2250, { ...result, text: text("whether its process had started is not recorded") }]);
   });
 
   test("closes the attempt that was open, so that the step can go on", () => {

@@ -10,6 +10,7 @@ interface Played {
   readonly name: string;
   readonly input?: string;
   readonly result: string;
+  readonly took_ms?: number;
 }
 
 /** One step for each call; stops when the guard does. Tells what the guard did and after which call. */
@@ -43,7 +44,7 @@ function play(calls: readonly Played[]): { readonly hints: readonly number[]; re
       call: callId(index + 1),
       outcome: { kind: "exited", code: 0 },
       result: { is_error: false, text: call.result },
-      duration_ms: 1,
+      duration_ms: call.took_ms ?? 1,
     });
   }
   return { hints, stopped: null, detail: "" };
@@ -80,6 +81,14 @@ describe("the repeat guard", () => {
   test("lets polling go on as long as its answer changes", () => {
     const polls = Array.from({ length: 30 }, (_none, index) => ({ ...A, result: `${index} %` }));
     expect(play(polls)).toMatchObject({ hints: [], stopped: null });
+  });
+
+  test("lets a tool that waits itself give one answer up to twenty times", () => {
+    const pending = { ...A, result: "pending", took_ms: 1000 };
+    expect(play([...times(19, pending), { ...pending, result: "ready" }])).toMatchObject({ hints: [3], stopped: null });
+    expect(play(times(30, pending))).toMatchObject({ hints: [3], stopped: 21 });
+    expect(play(times(30, pending, { ...B, took_ms: 0 }))).toMatchObject({ hints: [6], stopped: 41 });
+    expect(play(times(30, { ...pending, took_ms: 900 }))).toMatchObject({ hints: [3], stopped: 4 });
   });
 
   test("lets many different calls have one answer", () => {

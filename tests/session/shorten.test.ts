@@ -47,7 +47,10 @@ describe("shorten()", () => {
         text: "",
         calls: Array.from({ length: 100 }, (_none, n) => ({ id: `c${n}`, name: "put", arguments: `{"t":"${"y".repeat(9000)}"}` })),
       },
-      ...Array.from({ length: 100 }, (_none, n): Message => ({ role: "tool", id: `c${n}`, name: "put", text: "z".repeat(9000), is_error: false })),
+      ...Array.from(
+        { length: 100 },
+        (_none, n): Message => ({ role: "tool", id: `c${n}`, name: "put", text: "z".repeat(9000), is_error: false }),
+      ),
     ],
     "old prompts": Array.from({ length: 300 }, (): Message => ({ role: "user", text: "q".repeat(4000) })),
   };
@@ -69,7 +72,9 @@ describe("shorten()", () => {
 
   test("says how much was left out, with the prompt before it", () => {
     const short = shorten(conversation(2000, "tick"), 40_000);
-    expect(short[1]?.text).toMatch(/^u+\n\n\[Left out, as the conversation is longer than the model's window: \d+ earlier parts of it\.\]$/);
+    expect(short[1]?.text).toMatch(
+      /^u+\n\n\[Left out, as the conversation is longer than the model's window: \d+ earlier parts of it\.\]$/,
+    );
     expect(short.at(-1)).toMatchObject({ id: "c1999" });
   });
 
@@ -88,7 +93,11 @@ describe("shorten()", () => {
         continue;
       }
       const ids = Array.from({ length: calls }, (_none, n) => `c${index}_${n}`);
-      messages.push({ role: "assistant", text: long, calls: ids.map((id) => ({ id, name: "t", arguments: JSON.stringify({ long, n: 1 }) })) });
+      messages.push({
+        role: "assistant",
+        text: long,
+        calls: ids.map((id) => ({ id, name: "t", arguments: JSON.stringify({ long, n: 1 }) })),
+      });
       for (const id of ids) messages.push({ role: "tool", id, name: "t", text: long, is_error: false });
     }
     return messages;

@@ -3,8 +3,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import process from "node:process";
 import { identifyChild, listPids, readStat } from "../../lib/platform/proc.ts";
 import type { ProcessIdentity } from "../../lib/session/launch.ts";
-import { createCensus, GroupCensus } from "../../lib/supervisor/census.ts";
-import { endAll, type Send } from "../../lib/supervisor/kill.ts";
+import { type Census, createCensus, GroupCensus, type Member } from "../../lib/supervisor/census.ts";
+import { endAll, killNow, type Send } from "../../lib/supervisor/kill.ts";
 import { LINEAGE } from "../../lib/supervisor/lineage.ts";
 import { isAlive, newRuntime, PATH, until } from "../fixtures/supervision.ts";
 
@@ -26,6 +26,34 @@ function recorder() {
     process.kill(pid, signal);
   };
   return { sent, send };
+}
+
+/** Its looks are too old: the first shows members that are not there any more, the others show that. */
+class StaleCensus implements Census {
+  readonly precise = true;
+  #shown: readonly Member[];
+
+  constructor(shown: readonly Member[]) {
+    this.#shown = shown;
+  }
+
+  take(): Promise<readonly Member[]> {
+    return Promise.resolve(this.peek());
+  }
+
+  peek(): readonly Member[] {
+    const shown = this.#shown;
+    this.#shown = [];
+    return shown;
+  }
+
+  claim(): void {}
+
+  release(): void {}
+
+  prepare(): readonly [] {
+    return [];
+  }
 }
 
 function clean(child: ChildProcess): void {
@@ -73,6 +101,21 @@ describe("endAll()", () => {
     const ended = await endAll({ leader: stranger, entry: "rt/none" }, createCensus(), 100, send);
     expect(ended).toEqual({ found: [], insisted: [], surviving: [] });
     expect(sent).toEqual([]);
+    expect(isAlive(identity.pid)).toBe(true);
+    clean(child);
+  });
+
+  test("signals nobody whose pid was given away between the look and the signal", async () => {
+    const { child, identity } = await start("echo ready; exec sleep 300");
+    const start_time = String(Number(identity.start_time) - 1);
+    const gone: Member = { pid: identity.pid, pgid: identity.pgid, start_time, command: "sleep" };
+    for (const leader of [null, { ...identity, start_time }]) {
+      const target = { leader, entry: "rt/none" };
+      const { sent, send } = recorder();
+      await endAll(target, new StaleCensus([gone]), 1000, send);
+      killNow(target, new StaleCensus([gone]), send);
+      expect(sent).toEqual([]);
+    }
     expect(isAlive(identity.pid)).toBe(true);
     clean(child);
   });

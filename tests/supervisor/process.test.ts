@@ -187,7 +187,9 @@ describe("output", () => {
       expect(stream.text).toMatch(/^HEAD\nx\n/);
       expect(stream.text).toMatch(/x\nTAIL\n$/);
       const [, missing] = /\[… (\d+) bytes omitted …\]/.exec(stream.text) ?? [];
-      expect(Number(missing) + 65_536).toBe(3_000_000_010);
+      expect(Buffer.byteLength(stream.text)).toBeLessThanOrEqual(65_536);
+      expect(3_000_000_010 - Number(missing)).toBeGreaterThan(65_400);
+      expect(3_000_000_010 - Number(missing)).toBeLessThanOrEqual(65_536);
       expect(peak - before).toBeLessThan(onDeno ? 100_000_000 : 50_000_000);
     }
   }, 60_000);

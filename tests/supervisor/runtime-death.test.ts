@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -46,6 +46,20 @@ describe("when the runtime is killed", () => {
     expect(pids.every(isAlive)).toBe(true);
     await runtime.kill();
     expect(await untilNothingIsLeft(runtime.runtime, pids)).toBeLessThan(LIMIT_MS);
+    rmSync(folder, { recursive: true });
+  }, 20_000);
+
+  test("an orphan goes too that nothing is known of but that it became the runtime's child", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "orrery-test-"));
+    const file = join(folder, "pid");
+    const orphan = `echo \\$\\$ > ${file}; exec sleep 300`;
+    const script = `env -i setsid sh -c 'sh -c "${orphan}" &'; while [ ! -s ${file} ]; do sleep 0.01; done; sleep 1; echo x; sleep 301`;
+    await using runtime = startRuntime({ scripts: [script], started_after_bytes: 2 });
+    await runtime.line("started");
+    const pid = Number(readFileSync(file, "utf8"));
+    expect(isAlive(pid)).toBe(true);
+    await runtime.kill();
+    expect(await untilNothingIsLeft(runtime.runtime, [pid])).toBeLessThan(LIMIT_MS);
     rmSync(folder, { recursive: true });
   }, 20_000);
 
@@ -127,6 +141,51 @@ describe("the watchdog", () => {
     await runtime.kill();
     expect(await untilNothingIsLeft(runtime.runtime)).toBeLessThan(LIMIT_MS);
   }, 20_000);
+
+  test("is not named by what names the program: a kill by pattern leaves it", async () => {
+    await using runtime = startRuntime({ scripts: ["setsid sleep 300 & echo x; sleep 301"], started_after_bytes: 2 });
+    await runtime.line("started");
+    const [watchdog = 0] = watchdogsOf(runtime.runtime);
+    const line = readFileSync(`/proc/${watchdog}/cmdline`, "utf8").toLowerCase();
+    expect(line).toContain("while read");
+    for (const word of ["orrery", "watchdog", ...watchdogCommand.filter((each) => each.includes("/"))]) {
+      expect([word, line.includes(word.toLowerCase())]).toEqual([word, false]);
+    }
+    await runtime.kill();
+    expect(await untilNothingIsLeft(runtime.runtime)).toBeLessThan(LIMIT_MS);
+  }, 20_000);
+
+  test("that is killed again and again is back in a moment each time", async () => {
+    await using runtime = startRuntime({ scripts: ["setsid sleep 300 & echo x; sleep 301"], started_after_bytes: 2 });
+    await runtime.line("started");
+    const killed: number[] = [];
+    const present = () => watchdogsOf(runtime.runtime).find((pid) => !killed.includes(pid));
+    for (let round = 0; round < 8; round++) {
+      await until("it is there", () => present() !== undefined, 1000);
+      const pid = present();
+      signalOne(pid, "SIGKILL");
+      killed.push(pid ?? 0);
+    }
+    await until("it is there", () => present() !== undefined, 1000);
+    await runtime.kill();
+    expect(await untilNothingIsLeft(runtime.runtime)).toBeLessThan(LIMIT_MS);
+  }, 20_000);
+
+  test("performs the last rites although the program was removed meanwhile", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "orrery-test-"));
+    const program = join(folder, "program");
+    writeFileSync(program, `#!/bin/sh\necho "$@" > ${folder}/told\n`, { mode: 0o755 });
+    const watchdog = spawn("/bin/sh", ["-c", SCRIPT, "sh", "rt_1"], {
+      stdio: ["pipe", "inherit", "inherit"],
+      env: { PATH, LAST_RITES: `${program}\nfirst\nsecond word` },
+    });
+    await until("it has opened the program", () => existsSync(`/proc/${watchdog.pid}/fd/3`));
+    rmSync(program);
+    watchdog.stdin.end("+ 7 8\n");
+    await once(watchdog, "exit");
+    expect(readFileSync(join(folder, "told"), "utf8")).toBe("first second word rt_1 7:8\n");
+    rmSync(folder, { recursive: true });
+  });
 
   test("is not moved by the signals that end a session", async () => {
     await using runtime = startRuntime({ scripts: ["echo x; sleep 300"], started_after_bytes: 2 });

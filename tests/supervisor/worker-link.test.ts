@@ -26,7 +26,7 @@ function openLink(program: string, patience = PATIENCE) {
   const setup = { name: "w1", runtime, lineage: "", hosts: { command: [...hostCommand], most: 2, calls: 100, start_ms: 10_000 } };
   const census = createCensus();
   const watchdog = new Watchdog([...watchdogCommand, runtime]);
-  const ground = { census, watchdog, orphans: new Orphans(runtime, false, census) };
+  const ground = { census, watchdog, orphans: new Orphans(runtime, false, census, watchdog) };
   const link = new WorkerLink(setup, ground, (workerData) => {
     const file = fileURLToPath(new URL(`../fixtures/programs/${program}`, import.meta.url).href);
     const worker = new Worker(file, { workerData, resourceLimits: { maxOldGenerationSizeMb: 64 } });

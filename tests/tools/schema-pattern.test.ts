@@ -117,6 +117,27 @@ describe("a translated pattern", () => {
     });
   });
 
+  test("knows the long names of categories, and ASCII", () => {
+    const texts = ["a", "é", "5", "Ω", "٣", "-", "\u0000"];
+    for (
+      const pattern of [
+        "^\\p{ASCII}$",
+        "^[\\p{ASCII}é]$",
+        "^\\P{ASCII}$",
+        "^\\p{General_Category=Decimal_Number}$",
+        "^\\p{Letter}$",
+        "^\\P{gc=Lowercase_Letter}$",
+      ]
+    ) {
+      expect([pattern, texts.map((text) => matches(pattern, text))]).toEqual([
+        pattern,
+        texts.map((text) => new RegExp(pattern, "u").test(text)),
+      ]);
+    }
+    const refused = translatePattern("\\p{Script_Extensions=Greek}");
+    expect(refused.kind === "refused" ? refused.problem : "").toContain("Script= is");
+  });
+
   test("accepts the escapes that only lenient engines take", () => {
     expect(matches("^[\\w\\_\\@]+$", "a_@")).toBe(true);
     expect(matches("^a\\_b{$", "a_b{")).toBe(true);

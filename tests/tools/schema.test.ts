@@ -33,6 +33,11 @@ describe("violations", () => {
     ]);
   });
 
+  test("show the choices of an enum as they would be written", async () => {
+    const schema = { properties: { a: { enum: [[1, 2], { b: null }, "c"] } } };
+    expect(await messagesOf(schema, { a: [3] })).toEqual(['/a "a" must be one of [1,2], {"b":null}, "c", but it is an array']);
+  });
+
   test("point through arrays and escape what a pointer must escape", async () => {
     const schema = { properties: { "a/b~c": { items: { properties: { n: { type: "number" } } } } } };
     expect((await violationsOf(schema, { "a/b~c": [{ n: 1 }, { n: "1" }] })).map(({ pointer }) => pointer)).toEqual(["/a~1b~0c/1/n"]);

@@ -4,6 +4,7 @@
  */
 import process from "node:process";
 import { ConfigError } from "../../config/error.ts";
+import { resolvePaths } from "../../config/paths.ts";
 import { openAgent } from "../agent.ts";
 import type { AgentOptions } from "../options.ts";
 import type { Workshop } from "../workshop.ts";
@@ -13,6 +14,7 @@ import { checkJournal } from "./journal.ts";
 import { checkMachine } from "./machine.ts";
 import { checkModel } from "./model.ts";
 import { checkWorker } from "./worker.ts";
+import { checkServers } from "./servers.ts";
 import { checkHooks, checkSpeculation, checkTools } from "./workshop.ts";
 
 /** @throws {UsageError} the workspace is not a folder. */
@@ -40,19 +42,21 @@ export async function* checkAll(options: AgentOptions): AsyncGenerator<Finding> 
       yield* await checkModel(options, env, null);
       return;
     }
-    yield checkSettings(workshop);
+    const paths = resolvePaths(env);
+    yield checkSettings(workshop, paths.config);
     yield* await checkModel(options, env, workshop);
-    yield* checkTools(workshop);
-    yield* checkHooks(workshop);
+    yield* await checkTools(workshop);
+    yield* await checkServers(workshop, paths);
+    yield* await checkHooks(workshop);
     yield checkSpeculation(workshop);
   } finally {
     await agent.close();
   }
 }
 
-function checkSettings({ workspace, policy: { notices } }: Workshop): Finding {
+function checkSettings({ workspace, policy: { notices } }: Workshop, folder: string): Finding {
   const [first, ...others] = notices.filter(({ code }) => code.startsWith("settings_"));
-  if (first === undefined) return { check: "settings", level: "ok", text: `Settings for ${workspace} are read` };
+  if (first === undefined) return { check: "settings", level: "ok", text: `Settings for ${workspace} are read; your own are in ${folder}` };
   const more = others.length === 0 ? "" : ` (and ${others.length} more)`;
   return {
     check: "settings",

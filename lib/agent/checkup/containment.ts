@@ -16,7 +16,7 @@ export function checkContainment(env: Environment): readonly Finding[] {
 function aroundUs(container: string | null): Finding {
   const user = process.getuid?.() === 0 ? "root" : "this user";
   if (container !== null) return { check: "containment", level: "ok", text: `Inside a container (${container}), as ${user}` };
-  const remedy = "Run the whole of Orrery in a container if that is too much (docs/containment.md)";
+  const remedy = "Run the whole of Orrery in a container if that is too much: containment.md among the documents says how";
   if (describeMachine().virtual) {
     return {
       check: "containment",

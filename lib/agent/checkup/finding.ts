@@ -4,4 +4,15 @@ export type Finding =
   /** `note`: worth knowing; `warning`: something will not work as one may expect; `error`: sessions do not work. */
   | { readonly check: Check; readonly level: "note" | "warning" | "error"; readonly text: string; readonly remedy: string };
 
-export type Check = "settings" | "model" | "journal" | "tools" | "hooks" | "speculation" | "worker" | "machine" | "containment" | "server";
+export type Check =
+  | "settings"
+  | "model"
+  | "journal"
+  | "tools"
+  | "servers"
+  | "hooks"
+  | "speculation"
+  | "worker"
+  | "machine"
+  | "containment"
+  | "server";

@@ -15,7 +15,7 @@ export async function checkModel(options: AgentOptions, env: Environment, worksh
     return [describe(name, endpoint)];
   } catch (error) {
     if (!(error instanceof ModelConfigError)) throw error;
-    const remedy = "Set the key of one provider, or name a model with --model or in the settings (docs/models.md)";
+    const remedy = "Set the key of one provider, or name a model with --model or in the settings (orrery config shows them)";
     return [{ check: "model", level: "error", text: error.message, remedy }];
   }
 }

@@ -33,5 +33,5 @@ export async function checkWorker(workspace: string): Promise<readonly Finding[]
 function remedyFor(): string {
   return process.pid === 1
     ? "Start the container with an init of its own (docker run --init)"
-    : "docs/guarantees.md says what is promised where; a container is a boundary that holds";
+    : "Run it in a container, which is a boundary that holds; guarantees.md among the documents says what is promised where";
 }

@@ -1,9 +1,14 @@
 /** What of a workspace's tools, hooks and early reads counts. */
+import { readFile } from "node:fs/promises";
 import { coversTool, isForTools } from "../../gate/hook.ts";
+import { parseManifest } from "../../tools/stella/manifest.ts";
+import type { Listing } from "../../tools/toolbox.ts";
 import type { Workshop } from "../workshop.ts";
 import type { Finding } from "./finding.ts";
+import { faultsOfArgv, faultsOfShell, type ProgramFault, type StartPlace } from "./programs.ts";
 
-export function checkTools({ toolbox: { listings }, workspace, notices }: Workshop): readonly Finding[] {
+export async function checkTools(workshop: Workshop): Promise<readonly Finding[]> {
+  const { toolbox: { listings }, workspace, notices } = workshop;
   const named = (status: string) => listings.filter((each) => each.status === status).map(({ name, origin }) => name ?? origin.path ?? "?");
   const [offered, broken, untrusted] = [named("offered"), named("broken"), named("untrusted")];
   const warned = notices.filter(({ code, level }) => code.startsWith("tool_") && level === "warning" && code !== "tool_untrusted").length;
@@ -17,6 +22,7 @@ export function checkTools({ toolbox: { listings }, workspace, notices }: Worksh
         remedy: "orrery tools --validate says what is wrong, and where",
       } as const,
     ]),
+    ...await checkPrograms(workshop),
     ...(untrusted.length === 0 ? [] : [
       {
         check: "tools",
@@ -36,10 +42,52 @@ export function checkTools({ toolbox: { listings }, workspace, notices }: Worksh
   ];
 }
 
-export function checkHooks({ policy: { hooks }, workspace, notices }: Workshop): readonly Finding[] {
+/** Of the offered tools that name a program. */
+async function checkPrograms({ toolbox: { listings }, policy, workspace }: Workshop): Promise<readonly Finding[]> {
+  const place = placeFor({ workspace, policy }, true);
+  const found = await Promise.all(
+    listings.filter(({ status, origin }) => status === "offered" && origin.path?.endsWith(".toml")).map(
+      async ({ name, origin }) => {
+        const manifest = await readManifest(origin);
+        if (manifest === null) return [];
+        const faults = await faultsOfArgv(manifest.command, { ...place, path: manifest.env["PATH"] ?? place.path });
+        return faults.map((fault) => toFinding("tools", `${name ?? "?"} (${origin.path})`, fault));
+      },
+    ),
+  );
+  return found.flat();
+}
+
+async function readManifest({ path = "" }: Listing["origin"]) {
+  // It was read a moment ago; if it is gone since, others say so.
+  const text = await readFile(path, "utf8").catch(() => "");
+  return (await parseManifest(text)).manifest;
+}
+
+export function placeFor(
+  { workspace, policy: { inherited: { env } } }: Pick<Workshop, "workspace" | "policy">,
+  bareNames: boolean,
+): StartPlace {
+  return { workspace, path: env["PATH"] ?? "", home: env["HOME"], bareNames };
+}
+
+/** A program that is not there is an error; one that other commands may guard, or make, is not for sure. */
+export function toFinding(check: Finding["check"], whose: string, { text, remedy, unsure }: ProgramFault): Finding {
+  return { check, level: unsure ? "warning" : "error", text: `${whose}: ${text}`, remedy };
+}
+
+export async function checkHooks(workshop: Workshop): Promise<readonly Finding[]> {
+  const { policy: { hooks }, workspace, notices } = workshop;
+  const place = placeFor(workshop, false);
+  const faults = await Promise.all(
+    hooks.active.map(async ({ event, where, command }) =>
+      (await faultsOfShell(command, place)).map((fault) => toFinding("hooks", `${event} (${where})`, fault))
+    ),
+  );
   const unmatched = notices.filter(({ code }) => code === "hook_matches_nothing");
   return [
     { check: "hooks", level: "ok", text: hooks.active.length === 0 ? "No hooks are set" : `${count(hooks.active.length, "hook")} active` },
+    ...faults.flat(),
     ...(hooks.inert.length === 0 ? [] : [
       {
         check: "hooks",

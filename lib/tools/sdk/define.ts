@@ -13,7 +13,7 @@ export type ToolInput<P extends ToolParameters> = P extends v.GenericSchema | v.
   : Record<string, unknown>;
 
 export interface ToolContext {
-  /** Aborts when the call is cancelled or its time is over. The process is ended shortly after. */
+  /** Aborts when the call is cancelled or its time is over. Its process is ended shortly after, but not one that it shares. */
   readonly signal: AbortSignal;
   /** Tells those who watch what the tool is doing. */
   status(status: string, message?: string): void;
@@ -54,7 +54,33 @@ export interface ToolDefinition<P extends ToolParameters, R = unknown> extends T
 const brand = Symbol.for("orrery.tool");
 const invalid = Symbol.for("orrery.validation_error");
 
-/** A tool as a class. A subclass has `name`, `description`, `parameters` and `execute`. */
+/**
+ * A tool as a class. A subclass has `name`, `description`, `parameters` and `execute`.
+ *
+ * @example
+ * ```ts
+ * import { Agent, Tool } from "orrery";
+ * import * as v from "valibot";
+ *
+ * const parameters = v.object({ query: v.string() });
+ *
+ * class Search extends Tool {
+ *   readonly name = "search_articles";
+ *   readonly description = "Search the articles.";
+ *   readonly parameters = parameters;
+ *   override readonly inProcess = true;
+ *   readonly articles = ["How to brew tea", "How to bake bread"];
+ *
+ *   execute({ query }: v.InferOutput<typeof parameters>) {
+ *     return this.articles.filter((article) => article.includes(query));
+ *   }
+ * }
+ *
+ * await using agent = new Agent({ model: "local/none", baseUrl: "http://127.0.0.1:11434/v1" });
+ * agent.registerTool(new Search());
+ * console.log(JSON.stringify(await agent.executeTool("search_articles", { query: "tea" }))); // ["How to brew tea"]
+ * ```
+ */
 export abstract class Tool implements ToolOptions {
   static readonly [brand] = true;
   readonly [brand] = true;
@@ -71,13 +97,57 @@ export abstract class Tool implements ToolOptions {
   abstract execute(input: never, context: ToolContext): unknown;
 }
 
-/** The input is wrong in a way the model can put right: the message becomes the call's error, without a stack. */
+/**
+ * The input is wrong in a way the model can put right: the message becomes the call's error, without a stack.
+ *
+ * @example
+ * ```ts
+ * import { Agent, tool, ValidationError } from "orrery";
+ * import * as v from "valibot";
+ *
+ * const transfer = tool({
+ *   name: "transfer",
+ *   description: "Transfer an amount.",
+ *   parameters: v.object({ amount: v.number() }),
+ *   inProcess: true,
+ *   execute({ amount }) {
+ *     if (amount <= 0) throw new ValidationError("Amount must be positive");
+ *     return { transferred: amount };
+ *   },
+ * });
+ *
+ * await using agent = new Agent({ model: "local/none", baseUrl: "http://127.0.0.1:11434/v1" });
+ * agent.registerTool(transfer);
+ * console.log(JSON.stringify(await agent.executeTool("transfer", { amount: 5 }))); // {"transferred":5}
+ * console.log(JSON.stringify(await agent.executeTool("transfer", { amount: 0 }))); // {"error":"Amount must be positive"}
+ * ```
+ */
 export class ValidationError extends Error {
   override readonly name = "ValidationError";
   readonly [invalid] = true;
 }
 
-/** A tool from a function. Its `execute` keeps its type, so that a test can call it. */
+/**
+ * A tool from a function. Its `execute` keeps its type, so that a test can call it.
+ *
+ * @example
+ * ```ts
+ * import { Agent, tool } from "orrery";
+ * import * as v from "valibot";
+ *
+ * const greet = tool({
+ *   name: "greet",
+ *   description: "Greet somebody.",
+ *   parameters: v.object({ name: v.string(), times: v.optional(v.number(), 1) }),
+ *   inProcess: true,
+ *   execute: ({ name, times }) => `Hello ${name}!`.repeat(times),
+ * });
+ *
+ * await using agent = new Agent({ model: "local/none", baseUrl: "http://127.0.0.1:11434/v1" });
+ * agent.registerTool(greet);
+ * console.log(await agent.executeTool("greet", { name: "Ada" })); // Hello Ada!
+ * ```
+ */
 export function tool<const P extends ToolParameters, R>(definition: ToolDefinition<P, R>): Tool & ToolDefinition<P, R> {
   return new FunctionTool(definition);
 }
@@ -96,6 +166,7 @@ class FunctionTool<P extends ToolParameters, R> extends Tool implements ToolDefi
 
   constructor(definition: ToolDefinition<P, R>) {
     super();
+    if (typeof definition.execute !== "function") throw new TypeError(`Cannot make the tool "${definition.name}" as it has no execute()`);
     this.name = definition.name;
     this.description = definition.description;
     this.parameters = definition.parameters;
@@ -122,5 +193,10 @@ export function isToolClass(value: unknown): value is new () => Tool {
 }
 
 export function isValidationError(value: unknown): value is ValidationError {
-  return value instanceof Error && invalid in value;
+  try {
+    return value instanceof Error && invalid in value;
+  } catch {
+    // A proxy that refuses to be looked at.
+    return false;
+  }
 }

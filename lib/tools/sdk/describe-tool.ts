@@ -1,6 +1,7 @@
 import { MAX_TIMEOUT_MS, type Tool } from "./define.ts";
 import type { ToolDescription } from "./description.ts";
 import { toInputSchema } from "./parameters.ts";
+import { describeThrown } from "./thrown.ts";
 
 /**
  * What a tool says of itself. What is wrong with it is for the reader of descriptions to find, but for this:
@@ -8,6 +9,7 @@ import { toInputSchema } from "./parameters.ts";
  */
 export function describeTool(tool: Tool): ToolDescription {
   try {
+    if (typeof tool.execute !== "function") throw new TypeError("it has no execute()");
     return {
       name: tool.name,
       description: tool.description,
@@ -18,6 +20,6 @@ export function describeTool(tool: Tool): ToolDescription {
       timeout_ms: Math.min(tool.timeoutMs, MAX_TIMEOUT_MS),
     };
   } catch (error) {
-    throw new TypeError(`The tool "${tool.name}" is wrong: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new TypeError(`The tool "${tool.name}" is wrong: ${describeThrown(error).replace(/^TypeError: /, "")}`, { cause: error });
   }
 }

@@ -23,7 +23,7 @@ export interface DescriptionCache {
 }
 
 /** Part of what is kept: what a version that described differently has written is not taken. */
-const REVISION = 1;
+const REVISION = 2;
 
 export function createDescriptionCache(directory: string): DescriptionCache {
   const fileOf = ({ path }: DescriptionKey) => join(directory, `${sha256(path)}.json`);

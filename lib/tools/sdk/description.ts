@@ -1,5 +1,6 @@
 /** What a tool file says of its tools, whichever language it is written in. */
 import * as v from "valibot";
+import type { Outcome } from "../../session/outcome.ts";
 import type { Diagnostic } from "../diagnostic.ts";
 import { MAX_TIMEOUT_MS } from "./define.ts";
 
@@ -20,13 +21,16 @@ export type Description =
   | { readonly kind: "described"; readonly tools: readonly ToolDescription[] }
   | { readonly kind: "broken"; readonly diagnostics: readonly Diagnostic[] };
 
+/** Fields that the author of a tool in TypeScript writes otherwise. */
+export const SPELLING: Readonly<Record<string, string>> = { timeout_ms: "timeoutMs" };
+
 /** Reads what came from another process. One tool that is wrong makes the file wrong. */
-export function parseDescription(tools: unknown): Description {
+export function parseDescription(tools: unknown, spelling: Readonly<Record<string, string>> = {}): Description {
   const listed = v.safeParse(v.array(v.unknown()), tools);
   if (!listed.success) return broken("description_malformed", "The file's tools could not be read", CORRECT_TOOL);
   if (listed.output.length === 0) return broken("no_tools", "The file has no tools", "Export a tool, or move the file elsewhere.");
   const parsed = listed.output.map((tool) => v.safeParse(ToolDescription, tool));
-  const faults = parsed.flatMap(({ success, issues }, index) => success ? [] : [toDiagnostic(listed.output[index], issues[0])]);
+  const faults = parsed.flatMap(({ success, issues }, index) => success ? [] : [toDiagnostic(listed.output[index], issues[0], spelling)]);
   if (faults.length > 0) return { kind: "broken", diagnostics: faults };
   return refuseTwins(parsed.flatMap(({ success, output }) => success ? [output] : []));
 }
@@ -38,15 +42,19 @@ export function broken(code: string, message: string, remedy: string): Descripti
 /** What would be right where a tool says something of itself that cannot be. */
 export const CORRECT_TOOL = "Correct what the tool says of itself.";
 /** And where a file could not be asked. */
-export const LOAD_QUIETLY = "Loading a tool file must end by itself, within ten seconds.";
+export function remedyFor({ kind }: Outcome): string {
+  if (kind === "timed_out") return "Loading a tool file must end by itself, within ten seconds.";
+  if (kind === "not_started") return "See that what runs such a file can be started here.";
+  return "Loading a tool file must not end its process: remove what does, as every call loads the file.";
+}
 
-function toDiagnostic(tool: unknown, issue: v.BaseIssue<unknown>): Diagnostic {
+function toDiagnostic(tool: unknown, issue: v.BaseIssue<unknown>, spelling: Readonly<Record<string, string>>): Diagnostic {
   const name = v.is(v.object({ name: v.string() }), tool) ? tool.name : "";
   const path = v.getDotPath(issue);
   return {
     severity: "error",
     code: "tool_invalid",
-    message: `The tool "${name}" is wrong: ${path === null ? "" : `${path}: `}${issue.message}`,
+    message: `The tool "${name}" is wrong: ${path === null ? "" : `${spelling[path] ?? path}: `}${issue.message}`,
     remedy: CORRECT_TOOL,
   };
 }

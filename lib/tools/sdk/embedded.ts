@@ -9,12 +9,12 @@ import type { JsonInput } from "../../session/json.ts";
 import { type HostReply, NOTHING_CAPTURED, type Run } from "../../session/launch.ts";
 import { sha256 } from "../../session/digest.ts";
 import { hasErrors } from "../diagnostic.ts";
-import type { Plan, Tool } from "../tool.ts";
+import type { Plan, ReadResult, Tool } from "../tool.ts";
 import type { Candidate } from "../toolbox.ts";
 import { compileTool } from "./compile-tool.ts";
 import type { Tool as SdkTool } from "./define.ts";
 import { describeTool } from "./describe-tool.ts";
-import { parseDescription, type ToolDescription } from "./description.ts";
+import { parseDescription, SPELLING, type ToolDescription } from "./description.ts";
 import { invokeTool } from "./invoke.ts";
 import { typescript } from "./module-tool.ts";
 import { speaker } from "./speaker.ts";
@@ -34,7 +34,7 @@ export function describeEmbedded(tool: SdkTool): ToolDescription {
   if (tool.module !== undefined && !tool.module.startsWith("file:")) {
     throw refuse(`its module is "${tool.module}", and only a file can be loaded in another process: give it inProcess: true`);
   }
-  const parsed = parseDescription([describeTool(tool)]);
+  const parsed = parseDescription([describeTool(tool)], SPELLING);
   const [description] = parsed.kind === "described" ? parsed.tools : [];
   if (description !== undefined) return description;
   throw refuse(parsed.kind === "broken" ? parsed.diagnostics.map(({ message }) => message).join("; ") : "it has no description");
@@ -76,9 +76,19 @@ async function embedTool(tool: SdkTool): Promise<Candidate> {
           call: (now, _stop, tell) => callInProcess(tool, description.timeout_ms, input, now, tell),
         }
         : { kind: "launch", launch: typescript.call(path, description, input, context), program: path },
-    read: (run) => typescript.read(name, run),
+    read: (run) => path === undefined ? readInProcess(name, run) : typescript.read(name, run),
   };
   return { kind: "tool", tool: embedded, family: "other" };
+}
+
+/** Of a call that nothing can end, the model must not believe that it was ended. */
+function readInProcess(name: string, run: Run): ReadResult {
+  const { outcome } = run;
+  if (outcome.kind !== "timed_out" && outcome.kind !== "cancelled") return typescript.read(name, run);
+  const what = outcome.kind === "timed_out" ? `timed out after ${outcome.after_ms} ms` : "was cancelled";
+  const text = `${name} ${what} and was told to stop. It runs inside the program that offers it, so nothing could end it: ` +
+    "it may still be at work, and may yet take effect.";
+  return { result: { is_error: true, text } };
 }
 
 /** Never rejects. What goes on after its deadline, or after it was cancelled, is nobody's any more. */
@@ -106,7 +116,7 @@ async function callInProcess(
   now.addEventListener("abort", cancel, { once: true });
   const send = (message: WireMessage) => tell?.(message);
   const context = toToolContext(stop.signal, send);
-  void speaker.run(send, () => invokeTool(tool, value, context, (stack) => console.error(stack)))
+  void speaker.run({ say: send }, () => invokeTool(tool, value, context, (stack) => console.error(stack)))
     .then((reply) => end({ kind: "returned" }, reply));
   const ending = await promise;
   clearTimeout(timer);

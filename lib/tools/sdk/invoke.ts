@@ -3,9 +3,10 @@ import { cutMiddle } from "../../session/excerpt.ts";
 import { type JsonObject, parseJson } from "../../session/json.ts";
 import type { HostReply } from "../../session/launch.ts";
 import { RESULT_CAP_BYTES } from "../ending.ts";
-import { isValidationError, type Tool, type ToolContext } from "./define.ts";
+import { isValidationError, type Tool, type ToolContext, type ValidationError } from "./define.ts";
 import { toJsonText } from "./json-text.ts";
 import { parseInput } from "./parameters.ts";
+import { describeThrown, stackOf } from "./thrown.ts";
 
 /** Never rejects. `report` is told the stack of what the author did not expect. */
 export async function invokeTool(tool: Tool, input: JsonObject, context: ToolContext, report: (stack: string) => void): Promise<HostReply> {
@@ -15,26 +16,15 @@ export async function invokeTool(tool: Tool, input: JsonObject, context: ToolCon
     const execute: (input: unknown, context: ToolContext) => unknown = (value, given) => tool.execute(value as never, given);
     return toReply(await execute(parsed.value, context));
   } catch (error) {
-    if (isValidationError(error)) return failure(error.message);
-    report(error instanceof Error ? error.stack ?? String(error) : `Thrown: ${describeThrown(error)}`);
+    if (isValidationError(error)) return failure(describeRefusal(error));
+    report(stackOf(error));
     return failure(describeThrown(error));
   }
 }
 
-/** What was thrown, in a line for the model. Its text may itself be broken. */
-export function describeThrown(error: unknown): string {
-  try {
-    if (!(error instanceof Error)) return `The tool threw what is not an error: ${showThrown(error)}`;
-    if (error.message === "") return error.name;
-    return error.name === "Error" ? error.message : `${error.name}: ${error.message}`;
-  } catch {
-    // A value whose own conversion to text throws.
-    return "The tool threw what has no text";
-  }
-}
-
-function showThrown(value: unknown): string {
-  return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
+/** Its message, without the name. */
+function describeRefusal(error: ValidationError): string {
+  return typeof error.message === "string" ? error.message : describeThrown(error);
 }
 
 function toReply(value: unknown): HostReply {

@@ -3,7 +3,7 @@ import * as v from "valibot";
 import type { HostLaunch, HostModule, Run } from "../../session/launch.ts";
 import { readFailure } from "../ending.ts";
 import type { ReadResult } from "../tool.ts";
-import { broken, type Description, LOAD_QUIETLY, parseDescription } from "./description.ts";
+import { broken, type Description, parseDescription, remedyFor, SPELLING } from "./description.ts";
 import type { Language, Place } from "./language.ts";
 
 export const typescript: Language = {
@@ -43,8 +43,10 @@ const SentDescription = v.variant("kind", [
 
 function readDescription(run: Run): Description {
   const sent = v.safeParse(SentDescription, run.reply?.data);
-  if (!sent.success) return broken("describe_failed", `The file's tools could not be read: ${read("it", run).result.text}`, LOAD_QUIETLY);
-  return sent.output.kind === "broken" ? sent.output : parseDescription(sent.output.tools);
+  if (!sent.success) {
+    return broken("describe_failed", `The file's tools could not be read: ${read("it", run).result.text}`, remedyFor(run.outcome));
+  }
+  return sent.output.kind === "broken" ? sent.output : parseDescription(sent.output.tools, SPELLING);
 }
 
 function read(tool: string, run: Run): ReadResult {

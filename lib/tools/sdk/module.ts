@@ -12,8 +12,9 @@ import type { HostContext, HostReply } from "../../session/launch.ts";
 import type { Diagnostic } from "../diagnostic.ts";
 import { isTool, isToolClass, Tool, tool, ValidationError } from "./define.ts";
 import { describeTool } from "./describe-tool.ts";
-import { broken, CORRECT_TOOL, type Description, parseDescription } from "./description.ts";
-import { describeThrown, invokeTool } from "./invoke.ts";
+import { broken, CORRECT_TOOL, type Description, parseDescription, SPELLING } from "./description.ts";
+import { invokeTool } from "./invoke.ts";
+import { describeThrown, stackOf } from "./thrown.ts";
 import { toToolContext } from "./tool-context.ts";
 import type { WireMessage } from "./wire.ts";
 
@@ -73,17 +74,18 @@ async function loadTools(file: string): Promise<Loaded> {
     const diagnostic: Diagnostic = {
       severity: "error",
       code: "module_load",
-      message: `Cannot load the file: ${describeThrown(error)}`,
+      message: `Cannot load the file: ${describeThrown(error, "It")}`,
       remedy: "Correct the file, or what it imports.",
       ...placeOf(error, file),
     };
-    console.error(error);
+    console.error(stackOf(error));
     return { kind: "broken", diagnostics: [diagnostic] };
   }
 }
 
-/** Exported tools, and one instance of each exported class that none of them is an instance of. */
-function collect(exported: readonly unknown[]): readonly Tool[] {
+/** Exported tools, also in lists, and one instance of each exported class that none of them is an instance of. */
+function collect(exports: readonly unknown[]): readonly Tool[] {
+  const exported = exports.flatMap((each): readonly unknown[] => Array.isArray(each) ? each : [each]);
   const tools = new Set(exported.filter(isTool));
   for (const each of new Set(exported.filter(isToolClass))) {
     if (![...tools].some((known) => known instanceof each)) tools.add(new each());
@@ -93,7 +95,7 @@ function collect(exported: readonly unknown[]): readonly Tool[] {
 
 function describeAll(tools: readonly Tool[]): Description {
   try {
-    return parseDescription(tools.map(describeTool));
+    return parseDescription(tools.map(describeTool), SPELLING);
   } catch (error) {
     return broken("tool_invalid", error instanceof Error ? error.message : String(error), CORRECT_TOOL);
   }

@@ -3,6 +3,7 @@ import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
 import type { JsonObject } from "../../session/json.ts";
 import type { JsonSchema, ToolParameters } from "./define.ts";
+import { inputSide } from "./input-side.ts";
 
 /** @throws {TypeError} if there is no JSON Schema for it. */
 export function toInputSchema(parameters: ToolParameters): JsonSchema {
@@ -40,7 +41,7 @@ function isValibot(parameters: ToolParameters): parameters is ValibotSchema {
 function convert(parameters: ValibotSchema): Record<string, unknown> {
   try {
     return {
-      ...toJsonSchema(parameters as v.GenericSchema, {
+      ...toJsonSchema(inputSide(parameters as v.GenericSchema), {
         target: "draft-2020-12",
         typeMode: "input",
         // A rule that JSON Schema cannot say (`v.check`) holds when the value is parsed; a type it cannot say is an error.

@@ -11,7 +11,7 @@ import { NOTHING_CAPTURED, type ProcessLaunch, type Run } from "../../session/la
 import { describeDiagnostic, type Diagnostic } from "../diagnostic.ts";
 import { readFailure, RESULT_CAP_BYTES, section } from "../ending.ts";
 import type { ReadResult } from "../tool.ts";
-import { broken, CORRECT_TOOL, type Description, LOAD_QUIETLY, parseDescription } from "./description.ts";
+import { broken, CORRECT_TOOL, type Description, parseDescription, remedyFor } from "./description.ts";
 import type { Language, Place } from "./language.ts";
 import BOOT from "./python/boot.py" with { type: "text" };
 import RUNNER from "./python/runner.py" with { type: "text" };
@@ -64,7 +64,7 @@ function readDescription(run: Run): Description {
   const frame = answerOf(run);
   if (frame?.type === "failed") return { kind: "broken", diagnostics: [toDiagnostic(frame)] };
   if (frame?.type === "described") return parseDescription(frame.tools);
-  return broken("describe_failed", `The file's tools could not be read: ${readEnd("python3", run).result.text}`, LOAD_QUIETLY);
+  return broken("describe_failed", `The file's tools could not be read: ${readEnd("python3", run).result.text}`, remedyOf(run.outcome));
 }
 
 function read(tool: string, run: Run): ReadResult {
@@ -120,6 +120,10 @@ const REMEDIES: Readonly<Record<string, string>> = {
   python_exit: "Remove that: every call loads the file.",
   no_such_tool: "Start a new session, which reads the file again.",
 };
+
+function remedyOf(outcome: Run["outcome"]): string {
+  return outcome.kind === "not_started" ? "Install python3, version 3.9 or newer, or put it on PATH." : remedyFor(outcome);
+}
 
 /** An end without an answer. Standard output has nothing to say then but half a conversation with us. */
 function readEnd(tool: string, run: Run): ReadResult {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
 import type { JsonObject } from "../../../lib/session/json.ts";
 import type { HostReply } from "../../../lib/session/launch.ts";
+import { compileTool } from "../../../lib/tools/sdk/compile-tool.ts";
 import { Tool, tool, type ToolContext, ValidationError } from "../../../lib/tools/sdk/define.ts";
 import { describeTool } from "../../../lib/tools/sdk/describe-tool.ts";
 import { parseDescription } from "../../../lib/tools/sdk/description.ts";
@@ -80,6 +81,67 @@ describe("tool()", () => {
     expect(() => describeTool(tool({ ...bare, parameters: v.array(v.string()) }))).toThrow(/must be an object schema/);
   });
 
+  const given: readonly (readonly [string, v.GenericSchema, readonly JsonObject[], object])[] = [
+    ["a pattern with flags", v.object({ a: v.pipe(v.string(), v.regex(/^yes$/i)) }), [{ a: "YES" }], { a: { type: "string" } }],
+    ["a pattern without flags", v.object({ a: v.pipe(v.string(), v.regex(/^a/)) }), [{ a: "ab" }], {
+      a: { type: "string", pattern: "^a" },
+    }],
+    ["a pattern in old syntax", v.object({ a: v.pipe(v.string(), v.regex(/^\-$/)) }), [{ a: "-" }], { a: { type: "string" } }],
+    [
+      "what is trimmed first",
+      v.object({ a: v.pipe(v.string(), v.trim(), v.maxLength(2), v.toLowerCase(), v.picklist(["ab"]), v.description("text")) }),
+      [{ a: "  AB  " }],
+      { a: { type: "string", description: "text" } },
+    ],
+    ["what is branded first", v.object({ a: v.pipe(v.string(), v.brand("x"), v.minLength(1)) }), [{ a: "a" }], {
+      a: { type: "string", minLength: 1 },
+    }],
+    ["what has a fallback", v.object({ a: v.fallback(v.pipe(v.number(), v.minValue(1)), 7) }), [{ a: "none" }, {}], {
+      a: { anyOf: [{ type: "number", minimum: 1 }, {}], default: 7 },
+    }],
+    ["a default that is made", v.object({ a: v.optional(v.number(), () => Math.random()) }), [{}], { a: { type: "number" } }],
+    [
+      "options of which two fit",
+      v.object({ a: v.variant("k", [v.object({ k: v.literal("a") }), v.object({ k: v.literal("a"), n: v.optional(v.number()) })]) }),
+      [{ a: { k: "a" } }],
+      {
+        a: {
+          anyOf: [
+            { type: "object", properties: { k: { const: "a" } }, required: ["k"] },
+            { type: "object", properties: { k: { const: "a" }, n: { type: "number" } }, required: ["k"] },
+          ],
+        },
+      },
+    ],
+  ];
+  for (const [what, parameters, inputs, properties] of given) {
+    test(`shows a schema that takes what valibot takes: ${what}`, async () => {
+      const each = tool({ ...bare, parameters, execute: () => "taken" });
+      const described = describeTool(each);
+      expect(described.parameters["properties"]).toEqual(properties);
+      const { schema } = await compileTool(described);
+      for (const input of inputs) {
+        expect(schema?.check(input)).toEqual([]);
+        expect(await call(each, input)).toMatchObject({ text: '"taken"' });
+      }
+    });
+  }
+
+  test("shows a schema that contains itself", () => {
+    interface Tree {
+      readonly name: string;
+      readonly below: readonly Tree[];
+    }
+    const tree: v.GenericSchema<Tree> = v.object({
+      name: v.pipe(v.string(), v.trim(), v.minLength(1)),
+      below: v.array(v.lazy(() => tree)),
+    });
+    const { $defs } = describeTool(tool({ ...bare, parameters: v.object({ tree }), execute: () => null })).parameters;
+    const [shown] = Object.values($defs as object);
+    expect(shown).toMatchObject({ properties: { name: { type: "string" }, below: { items: { $ref: expect.any(String) } } } });
+    expect(JSON.stringify($defs)).not.toContain("minLength");
+  });
+
   test("says what of the input does not fit where only valibot can tell", async () => {
     const even = tool({
       name: "even",
@@ -139,6 +201,10 @@ describe("a tool that fails", () => {
     [10n, "The tool threw what is not an error: 10"],
     [{ n: 10n }, "The tool threw what has no text"],
     [new Error(""), "Error"],
+    [broken(new Error("kept"), "stack"), "kept"],
+    [broken(new Error("lost"), "message"), "The tool threw what has no text"],
+    [Object.assign(new Error(), { message: 5 }), "5"],
+    [Object.assign(new ValidationError(), { message: { n: 1 } }), "ValidationError: [object Object]"],
   ];
   for (const [value, text] of thrown) {
     test(`is an error result whatever it throws: ${text}`, async () => {
@@ -161,6 +227,20 @@ describe("a tool's return value", () => {
     [new Uint8Array(2), "the value is of type Uint8Array"],
     [[Promise.resolve(1)], "[0] is of type Promise"],
     [{ error: new Error("x") }, '["error"] is of type Error'],
+    [new Response("x"), "the value is of type Response"],
+    [{ a: new Blob(["x"]) }, '["a"] is of type Blob'],
+    [[new WeakRef({})], "[0] is of type WeakRef"],
+    [(function* () {})(), "the value is of type Generator"],
+    [[
+      new (class Hidden {
+        readonly #secret = 1;
+        tell() {
+          return this.#secret;
+        }
+      })(),
+    ], "[0] is of type Hidden"],
+    [{ a: Object(NaN) }, '["a"] is NaN'],
+    [{ at: new Date(NaN) }, '["at"] is an invalid Date'],
     [cyclic, '[0]["again"] contains itself'],
   ];
   for (const [value, fault] of unholdable) {
@@ -178,12 +258,27 @@ describe("a tool's return value", () => {
     [{ a: undefined, b: [new Date(0)] }, '{"b":["1970-01-01T00:00:00.000Z"]}'],
     [{ error: "Order not found" }, '{"error":"Order not found"}'],
     [[cyclic.length, cyclic.length], "[1,1]"],
+    [{ a: Object(3), b: Object("b"), c: Object(true), d: Object.create(null), e: {} }, '{"a":3,"b":"b","c":true,"d":{},"e":{}}'],
+    [
+      new (class Point {
+        readonly x = 1;
+      })(),
+      '{"x":1}',
+    ],
   ];
   for (const [value, text] of holdable) {
     test(`is its JSON text: ${text}`, async () => {
       expect(await call(tool({ ...bare, execute: () => value }), {})).toEqual({ is_error: false, text, data: JSON.parse(text) });
     });
   }
+
+  test("is an error, soon, if it is nested without measure", async () => {
+    let deep: unknown = [];
+    for (let depth = 0; depth < 100_000; depth++) deep = [deep];
+    const began = performance.now();
+    expect((await call(tool({ ...bare, execute: () => deep }), {})).text).toContain("nested too deeply");
+    expect(performance.now() - began).toBeLessThan(5000);
+  });
 
   test("may hold one object twice", async () => {
     const twice = { a: 1 };
@@ -218,6 +313,15 @@ describe("parseDescription()", () => {
 });
 
 const bare = { name: "bare", description: "", parameters: v.object({}), execute: (): unknown => null };
+
+/** An error of which a part cannot be read. */
+function broken(error: Error, part: "stack" | "message"): Error {
+  return Object.defineProperty(error, part, {
+    get: () => {
+      throw new Error("not this one");
+    },
+  });
+}
 
 function context(): ToolContext {
   return { signal: new AbortController().signal, status: () => {}, progress: () => {} };

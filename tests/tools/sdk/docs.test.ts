@@ -1,6 +1,6 @@
 /**
- * The examples of docs/sdk.md are type-checked and run: a tool file is followed by a call and by what the call returns, a
- * program by what it prints.
+ * The examples of docs/sdk.md and of the SDK's docstrings are type-checked and run: a tool file is followed by a call and by
+ * what the call returns, a program by what it prints, or by a comment that says so.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawn } from "node:child_process";
@@ -32,7 +32,8 @@ interface Program {
 
 const page = readFileSync(join(repository, "docs/sdk.md"), "utf8");
 const examples = readExamples(page);
-const programs = readPrograms(page);
+const documented = ["lib/tools/sdk/define.ts", "lib/agent/base-agent.ts"].flatMap(readDocstrings);
+const programs = [...readPrograms(page), ...documented];
 const programPaths = programs.map((_program, index) => `program-${index}.ts`);
 
 let folder = "";
@@ -48,7 +49,11 @@ describe("docs/sdk.md", () => {
   test("has examples in both languages, and a call and its result after each", () => {
     expect(examples.filter(({ language }) => language === "ts").length).toBeGreaterThan(3);
     expect(examples.filter(({ language }) => language === "python").length).toBeGreaterThan(3);
-    expect(programs.length).toBe(3);
+    expect(programs.length - documented.length).toBe(3);
+  });
+
+  test("is not alone: tool, Tool, ValidationError and Agent have an example each where they are declared", () => {
+    expect(documented.map(({ of }) => of).toSorted()).toEqual(["BaseAgent", "Tool", "ValidationError", "tool"]);
   });
 
   test("has TypeScript that is free of type errors under the strictest options", () => {
@@ -170,6 +175,16 @@ function isProgram(fences: readonly Fence[], index: number): boolean {
 function readPrograms(page: string): readonly Program[] {
   const fences = fencesOf(page);
   return fences.flatMap(({ text }, index) => isProgram(fences, index) ? [{ source: text, prints: fences[index + 1]?.text ?? "" }] : []);
+}
+
+/** What a program of a docstring prints stands behind each line that prints. */
+function readDocstrings(path: string): readonly (Program & { readonly of: string })[] {
+  const text = readFileSync(join(repository, path), "utf8");
+  const found = text.matchAll(/^ \* @example\n \* ```ts\n((?: \*.*\n)*?) \* ```\n \*\/\nexport (?:abstract )?(?:class|function) (\w+)/gm);
+  return [...found].map(([, block = "", of = ""]) => {
+    const source = block.replaceAll(/^ \* ?/gm, "");
+    return { of, source, prints: [...source.matchAll(/^console\.log\(.*\); \/\/ (.*)$/gm)].map(([, said]) => `${said}\n`).join("") };
+  });
 }
 
 function readExamples(page: string): readonly Example[] {

@@ -48,6 +48,18 @@ describe("loadSdkFile()", () => {
     expect(greet.read(await runLaunch(plan.launch), input).result.data).toBe("hello ada");
   });
 
+  test("gives tools that are gated and speculated as they say of themselves", async () => {
+    for (
+      const [given, approval, speculation_safe] of [
+        ['approval="always", speculation_safe=True', "always", true],
+        ['approval="destructive"', "destructive", false],
+      ] as const
+    ) {
+      const [greet] = toolsOf(await load(await write("asks.py", GREET.replace("read_only=True", given))));
+      expect(greet).toMatchObject({ read_only: false, approval, speculation_safe });
+    }
+  });
+
   test("asks a file once for what it has, until the file changes", async () => {
     const cache = memoryCache();
     const launches: Launch[] = [];

@@ -52,6 +52,25 @@ const files: Readonly<Record<string, string>> = {
     const where = { cwd: process.cwd(), mine: process.env.MINE, path: typeof process.env.PATH, left: process.env.LEFT_OVER };
     export default tool({ name: "where", description: "", parameters: { type: "object", properties: {} }, execute: () => where });
   `,
+  "listed.js": `
+    import { Tool, tool } from "orrery";
+    const of = (name) => tool({ name, description: "", parameters: { type: "object", properties: {} }, execute: () => name });
+    class Third extends Tool {
+      name = "third"; description = ""; parameters = { type: "object", properties: {} };
+      execute() { return "third"; }
+    }
+    export const first = of("first");
+    export const tools = [first, of("second"), Third];
+  `,
+  "idle.js": `
+    import { Tool } from "orrery";
+    export class Idle extends Tool { name = "idle"; description = ""; parameters = { type: "object", properties: {} }; }
+  `,
+  "late.js": `
+    import { tool } from "orrery";
+    const parameters = { type: "object", properties: {} };
+    export default tool({ name: "late", description: "", parameters, timeoutMs: -1, execute: () => 1 });
+  `,
   "none.ts": "export const x: number = 1;",
   "syntax.ts": "export const x: number = 1;\nexport const y = ;\n",
   "missing.ts": 'import "./not-there.ts";',
@@ -139,6 +158,12 @@ describe("a TypeScript tool file anywhere on the disk", () => {
     expect(result.data).toEqual({ cwd: folder, mine: "1", path: "string" });
   });
 
+  test("may export a list of tools, as an agent has them", async () => {
+    const described = await describeFile("listed.js");
+    expect(described.kind === "described" ? described.tools.map(({ name }) => name) : described).toEqual(["first", "second", "third"]);
+    expect((await callFile("listed.js", "third", {})).result.data).toBe("third");
+  });
+
   test("that no longer has the tool is an error result", async () => {
     expect((await callFile("none.ts", "greet", {})).result).toEqual({
       is_error: true,
@@ -156,6 +181,8 @@ describe("a TypeScript tool file anywhere on the disk", () => {
       message: expect.stringContaining('The tool "when" is wrong: the parameters cannot be shown to a model: The "date" schema'),
     },
     "twins.ts": { code: "tool_invalid", message: 'The file has two tools named "twin"' },
+    "idle.js": { code: "tool_invalid", message: 'The tool "idle" is wrong: it has no execute()' },
+    "late.js": { code: "tool_invalid", message: 'The tool "late" is wrong: timeoutMs: must be above 0' },
     "construct.ts": { code: "module_load", message: "Cannot load the file: needs a till" },
   };
   for (const [file, fault] of Object.entries(faults)) {
@@ -184,7 +211,17 @@ describe("a host that gave no reply", () => {
       reaped: [],
     };
     expect(typescript.read("greet", run).result).toEqual({ is_error: true, text: expect.stringContaining("greet timed out after 10 ms") });
-    expect(typescript.readDescription(run)).toMatchObject({ kind: "broken", diagnostics: [{ code: "describe_failed" }] });
+    const ends: readonly (readonly [Run["outcome"], RegExp])[] = [
+      [run.outcome, /within ten seconds/],
+      [{ kind: "exited", code: 0 }, /must not end its process/],
+      [{ kind: "not_started", reason: "cannot_start" }, /can be started here/],
+    ];
+    for (const [outcome, remedy] of ends) {
+      expect(typescript.readDescription({ ...run, outcome })).toMatchObject({
+        kind: "broken",
+        diagnostics: [{ code: "describe_failed", remedy: expect.stringMatching(remedy) }],
+      });
+    }
   });
 });
 

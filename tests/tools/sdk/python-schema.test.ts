@@ -170,13 +170,13 @@ describe("a file that has no tools to offer", () => {
     },
     exits: { code: "python_exit", message: "Cannot load the file as it ends Python with sys.exit(3)" },
     no_tools: { code: "no_tools" },
+    no_execute: { code: "tool_invalid", message: 'Cannot offer tool "idle" as it has no execute()' },
     type: {
       code: "tool_invalid",
       message:
         'Cannot describe parameter "date" of "when": date has no JSON Schema; use str, int, float, bool, list, dict, Optional, Literal or Enum',
     },
     name: { code: "tool_invalid", message: 'The tool "two words" is wrong: name: must be 1 to 64 letters, digits, _ or -' },
-    twins: { code: "tool_invalid", message: 'The file has two tools named "f"' },
   };
   for (const [file, fault] of Object.entries(faults)) {
     test(`says what is wrong and where: ${file}.py`, async () => {

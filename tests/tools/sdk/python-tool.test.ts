@@ -19,6 +19,7 @@ const DESCRIPTION = {
   timeout_ms: 30_000,
 } as const;
 const MANNERS = "python/manners.py";
+const KINDS = "python/kinds.py";
 
 let scratch = "";
 beforeAll(() => void (scratch = mkdtempSync(join(tmpdir(), "orrery-sdk-"))));
@@ -67,6 +68,27 @@ describe("a Python tool's result", () => {
       });
     });
   }
+
+  const twins: Readonly<Record<string, string>> = {
+    number: '["a"][0] has two keys that are "1"',
+    bool: 'the value has two keys that are "true"',
+  };
+  for (const [which, fault] of Object.entries(twins)) {
+    test(`is an error that names the place if keys are one in JSON: ${which}`, async () => {
+      expect((await callPython(KINDS, "twin_keys", { which })).result).toEqual({
+        is_error: true,
+        text: `The tool returned what JSON cannot hold: ${fault} in JSON`,
+      });
+    });
+  }
+
+  test("may have keys that are no text, as long as they differ", async () => {
+    expect((await callPython(KINDS, "twin_keys", { which: "fine" })).result.data).toEqual({ "1": "a", "2": "b" });
+  });
+
+  test("of a call that ends Python is a value for the agent that made it", async () => {
+    expect((await callPython(KINDS, "calls_what_leaves", {})).result.data).toEqual({ error: "The tool ended Python with sys.exit(3)" });
+  });
 
   test("is cut in the middle if it is huge, and says its size", async () => {
     const { result, truncated, run } = await callPython(MANNERS, "returns", { what: "huge" });
@@ -262,6 +284,27 @@ describe("the process of a Python tool", () => {
   });
 });
 
+describe("an argument of a Python tool", () => {
+  test("that is to be an int is one, also where JSON has 3.0", async () => {
+    const floats = await callText(KINDS, "ints", '{"plain":3.0,"maybe":4.0,"either":5.0,"several":[6.0],"number":7.0}');
+    expect(floats.data).toEqual(["int 3", "int 4", "int 5", "list [6]", "float 7.0"]);
+    const texts = await callText(KINDS, "ints", '{"plain":1,"maybe":null,"either":"x"}');
+    expect(texts.data).toEqual(["int 1", "NoneType None", "str 'x'", "list []", "int 0"]);
+  });
+
+  test("of a Literal is the member of the Enum that is written there", async () => {
+    expect((await callText(KINDS, "literal", '{"color":"red"}')).data).toBe("Color True");
+    expect((await callText(KINDS, "literal", '{"color":"green"}')).data).toBe("str False");
+    expect((await callText(KINDS, "literal", '{"color":1.0}')).data).toBe("int False");
+  });
+});
+
+/** With the numbers as they are written. */
+async function callText(file: string, name: string, text: string) {
+  const launch = python.call(join(fixtures, file), { name, ...DESCRIPTION }, { ...toInput({}), text }, placeOf());
+  return python.read(name, await runLaunch(launch)).result;
+}
+
 describe("a file without a usable Python", () => {
   test("says that python3 is missing and which is needed", () => {
     const run: Run = {
@@ -273,7 +316,10 @@ describe("a file without a usable Python", () => {
       reaped: [],
     };
     expect(python.read("x", run).result.text).toContain("there is no such program on PATH. A .py tool needs python3, version 3.9 or newer");
-    expect(codesOf(python.readDescription(run))).toEqual(["describe_failed"]);
+    expect(python.readDescription(run)).toMatchObject({
+      kind: "broken",
+      diagnostics: [{ code: "describe_failed", remedy: expect.stringContaining("Install python3") }],
+    });
   });
 
   for (const version of ["2.7", "3.6", "3.8"]) {

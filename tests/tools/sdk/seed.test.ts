@@ -1,8 +1,11 @@
 /** The samples of the Stella SDK's page, as they stand there. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { toInput } from "../../../lib/session/json.ts";
 import { python } from "../../../lib/tools/sdk/python-tool.ts";
 import { callPython, fixtures, placeOf, runLaunch } from "./run-launch.ts";
 
@@ -46,7 +49,7 @@ describe("the schema of create_ticket", () => {
 const samples: readonly (readonly [string, string, Record<string, string | number | null>, string])[] = [
   ["search_knowledge_base", "search_knowledge_base", { query: "tea" }, '"all about tea"'],
   ["class_tool", "search_knowledge_base", { query: "tea" }, '"all about tea"'],
-  ["agent_constructor", "search_all", { query: "tea" }, '"tea"'],
+  ["agent_constructor", "search_knowledge_base", { query: "tea" }, '"all about tea"'],
   ["agent_constructor", "get_weather", { city: "Oslo" }, '{"temp":65,"conditions":"sunny"}'],
   ["agent_list", "create_ticket", { title: "a", description: "b" }, '{"ticket_id":"T-1","status":"created"}'],
   ["agent_list", "get_weather", { city: "Oslo" }, '{"temp":65,"conditions":"sunny"}'],
@@ -70,6 +73,30 @@ const samples: readonly (readonly [string, string, Record<string, string | numbe
   ["get_account_balance", "get_account_balance", { account_id: "broken" }, '{"error":"Failed to retrieve balance: the ledger is closed"}'],
   ["transfer_funds", "transfer_funds", { from_account: "1", to_account: "2", amount: 5 }, '{"transfer_id":"X-1","status":"completed"}'],
 ];
+
+/** Those that define a tool of the same name, in the order of the page. */
+const twins: readonly string[] = ["search_knowledge_base.py", "class_tool.py"];
+
+describe("samples in one file", () => {
+  test("that have one name are one tool: the later, as everywhere in Python", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "orrery-seed-"));
+    try {
+      for (const [index, order] of [twins, twins.toReversed()].entries()) {
+        const file = join(folder, `both_${index}.py`);
+        const sources = order.map((name) => readFileSync(join(fixtures, "seed", name), "utf8"));
+        writeFileSync(file, `${sources[0]?.replace("return ", 'return "first: " + ')}\n${sources[1]}`);
+        const described = python.readDescription(await runLaunch(python.describe(file, placeOf(), 20_000)));
+        expect(described).toMatchObject({ kind: "described", tools: [{ name: "search_knowledge_base" }] });
+        const [tool] = described.kind === "described" ? described.tools : [];
+        if (tool === undefined) throw new Error("It has no tool");
+        const run = await runLaunch(python.call(file, tool, toInput({ query: "tea" }), placeOf()));
+        expect(python.read(tool.name, run).result.data).toBe("all about tea");
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
 
 describe("a sample", () => {
   for (const [file, tool, input, expected] of samples) {

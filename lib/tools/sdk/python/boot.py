@@ -1,4 +1,7 @@
 import os, sys
+
+# What lies beside a tool file is a part of what was trusted: nothing is to appear there by a call.
+sys.dont_write_bytecode = True
 if sys.version_info < (3, 9):
     sys.stdout.write('{"type":"failed","code":"python_old","message":"python3 is version %s here, and a .py tool needs 3.9 or newer"}\n' % sys.version.split()[0])
     sys.exit()

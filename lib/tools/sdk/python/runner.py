@@ -105,7 +105,7 @@ class Answer:
         except Unholdable as error:
             return result_frame("The tool returned what JSON cannot hold: %s" % error, True)
         except SystemExit as error:
-            return result_frame("The tool ended Python with sys.exit(%s)" % ("" if error.code is None else repr(error.code)), True)
+            return result_frame(sdk.describe_exit(error), True)
         except Broken:
             raise
         except BaseException as error:
@@ -170,20 +170,36 @@ def place_of(error, path):
 
 
 def collect(module):
-    """Tools at the top level of the file, then those of its agents. `agent`, if the file has no such name, is the first agent."""
+    """Tools of the file's top level, then those of its agents: of two with one name the later is offered.
+
+    `agent`, if the file has no such name, is the first agent.
+    """
     classes = [each for each in vars(module).values() if isinstance(each, type) and each.__module__ == MODULE_NAME]
     agents = [each() for each in leaves(classes, sdk.BaseAgent)]
+    made, registered = top_level(module), [each for agent in agents for each in agent._registered().values()]
+    unmade = [each for each in leaves(classes, sdk.Tool) if not any(isinstance(known, each) for known in made + registered)]
     tools = {}
-    for each in top_level(module) + [each for agent in agents for each in agent._registered().values()]:
-        add(tools, each)
-    for each in leaves(classes, sdk.Tool):
-        if not any(isinstance(known, each) for known in tools.values()):
-            add(tools, each())
+    for each in unique(vars(module).values()):
+        if contains(unmade, each):
+            each = each()
+        elif not contains(made, each):
+            continue
+        tools[each.name] = each
+    tools.update((each.name, each) for each in registered)
     agent = agents[0] if agents else sdk.BaseAgent()
     for each in tools.values():
         function = each.__wrapped__ if isinstance(each, sdk.FunctionTool) else type(each).execute
         getattr(function, "__globals__", {}).setdefault("agent", agent)
     return tools
+
+
+def contains(several, one):
+    return any(each is one for each in several)
+
+
+def unique(values):
+    """Each once, by what it is: what a file has at its top level may be neither hashable nor comparable."""
+    return list({id(each): each for each in values}.values())
 
 
 def leaves(classes, base):
@@ -197,11 +213,6 @@ def top_level(module):
     exported = getattr(module, "__all__", ())
     tools = [(name, each) for name, each in vars(module).items() if isinstance(each, sdk.Tool)]
     return [each for name, each in tools if not isinstance(each, sdk.FunctionTool) or each.__module__ == MODULE_NAME or name in exported]
-
-
-def add(tools, each):
-    if tools.setdefault(each.name, each) is not each:
-        raise Broken("tool_invalid", 'The file has two tools named "%s"' % each.name)
 
 
 def read_input(data):
@@ -227,6 +238,8 @@ class Unholdable(Exception):
 def to_json(value):
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        if has_twin_keys(value):
+            raise Unholdable(find_fault(value, "the value", ()))
         text.encode()
         return text
     except UnicodeEncodeError:
@@ -236,6 +249,33 @@ def to_json(value):
         raise Unholdable("it is nested too deeply") from None
     except (TypeError, ValueError) as error:
         raise Unholdable(find_fault(value, "the value", ()) or str(error)) from None
+
+
+def has_twin_keys(value):
+    """Whether an object has keys that are one in JSON, of which a reader would keep the last."""
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, dict):
+            if twin_key(each) is not None:
+                return True
+            pending.extend(each.values())
+        elif isinstance(each, (list, tuple)):
+            pending.extend(each)
+    return False
+
+
+def twin_key(members):
+    if all(type(key) is str for key in members):
+        return None
+    seen = set()
+    for key in members:
+        # As json writes it: {1: ...} has the key "1".
+        text = key if isinstance(key, str) else json.dumps(key)
+        if text in seen:
+            return text
+        seen.add(text)
+    return None
 
 
 def find_fault(value, place, above):
@@ -248,6 +288,10 @@ def find_fault(value, place, above):
         return "%s is of type %s" % (place, type(value).__name__)
     if any(value is each for each in above):
         return "%s contains itself" % place
+    if isinstance(value, dict) and all(key is None or isinstance(key, (str, int, float)) for key in value):
+        twin = twin_key(value)
+        if twin is not None:
+            return "%s has two keys that are %s in JSON" % (place, json.dumps(twin))
     members = value.items() if isinstance(value, dict) else enumerate(value)
     for key, each in members:
         if isinstance(value, dict) and not (key is None or isinstance(key, (str, int, float))):

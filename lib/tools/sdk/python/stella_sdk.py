@@ -103,15 +103,12 @@ class BaseAgent:
         self.history = []
 
     def register_tool(self, new):
-        """Registers a decorated function, a plain one, or an instance of a `Tool` class."""
+        """Registers a decorated function, a plain one, or an instance of a `Tool` class, in the place of one that has its name."""
         if isinstance(new, type) and issubclass(new, Tool):
             new = new()
         if not isinstance(new, Tool):
             new = tool(new)
-        registered = self._registered()
-        if registered.get(new.name, new) is not new:
-            raise ValueError('Cannot register tool "%s" as another one has that name' % new.name)
-        registered[new.name] = new
+        self._registered()[new.name] = new
 
     def get_tool_definitions(self):
         """The tools in the shape that chat completions take."""
@@ -120,7 +117,10 @@ class BaseAgent:
         return [{"type": "function", "function": {key: each[key] for key in keys}} for each in definitions]
 
     async def execute_tool(self, name, arguments):
-        """What the tool returns. What went wrong is `{"error": message}`, so that a loop can hand it to the model."""
+        """What the tool returns. What went wrong is `{"error": message}`, so that a loop can hand it to the model.
+
+        A tool's sys.exit() is that too. KeyboardInterrupt and asyncio.CancelledError, which end more than a call, are raised.
+        """
         try:
             found = self._registered().get(name)
             if found is None:
@@ -129,6 +129,8 @@ class BaseAgent:
             return await result if inspect.isawaitable(result) else result
         except ValidationError as error:
             return Failure(str(error))
+        except SystemExit as error:
+            return Failure(describe_exit(error))
         except Exception as error:
             report(error)
             return Failure(describe_error(error))
@@ -224,6 +226,8 @@ def define(each):
     if parameters is None:
         parameters = schema_of_signature(each.execute)
     description = each.description or parse_docstring(None if isinstance(each, FunctionTool) else type(each).__doc__, ())[0]
+    if not isinstance(each, FunctionTool) and type(each).execute is Tool.execute:
+        raise ValueError("Cannot offer %s as it has no execute()" % label)
     approval = {True: "always", False: "never"}.get(each.approval, each.approval)
     if approval not in ("never", "always", "destructive"):
         raise ValueError('Cannot offer %s as approval must be "never", "always" or "destructive": %r' % (label, each.approval))
@@ -282,8 +286,10 @@ def convert(function, parameter, value):
 
 
 def to_member(annotation, names, value, name):
-    """The value as the annotation wants it: only an Enum makes a difference, wherever it is."""
+    """The value as the annotation wants it: a member of an Enum, and an int where JSON has 3.0, wherever it is."""
     annotation = resolve(annotation, names)
+    if annotation is int:
+        return to_int(value)
     if is_enum(annotation):
         try:
             return annotation(value)
@@ -293,13 +299,27 @@ def to_member(annotation, names, value, name):
     if origin == "annotated":
         return to_member(inner[0], names, value, name)
     if origin == "union":
-        candidates = [each for each in inner if each is not type(None)]
+        candidates = [resolve(each, names) for each in inner if each is not type(None)]
+        if int in candidates and float not in candidates:
+            value = to_int(value)
         return to_member(candidates[0], names, value, name) if value is not None and len(candidates) == 1 else value
+    if origin == "literal":
+        return next((each for each in inner if is_same(each.value if is_enum(type(each)) else each, value)), value)
     if origin == "array" and inner and isinstance(value, list):
         return [to_member(inner[0], names, each, name) for each in value]
     if origin == "object" and inner and isinstance(value, dict):
         return {key: to_member(inner[1], names, each, name) for key, each in value.items()}
     return value
+
+
+def to_int(value):
+    """JSON Schema takes 3.0 for an integer."""
+    return int(value) if type(value) is float and value.is_integer() else value
+
+
+def is_same(one, other):
+    """As JSON has it: 1 is 1.0, and not true."""
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 
 def schema_of_signature(function):
@@ -524,6 +544,10 @@ def describe_error(error):
         # An error whose own text cannot be made.
         message = ""
     return message if type(error) is Exception and message else "%s: %s" % (type(error).__name__, message) if message else type(error).__name__
+
+
+def describe_exit(error):
+    return "The tool ended Python with sys.exit(%s)" % ("" if error.code is None else repr(error.code))
 
 
 def report(error):

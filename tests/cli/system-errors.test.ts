@@ -1,0 +1,41 @@
+/** What a machine refuses is said in a sentence, without a stack, and is no success. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { explain } from "../../cli/errors.ts";
+import { openShell } from "../../cli/terminal.ts";
+import { runOrrery } from "../host/orrery.ts";
+
+let home: string;
+beforeAll(() => void (home = mkdtempSync(join(tmpdir(), "orrery-system-"))));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+test("the demo says that its folder cannot be made, and which variable names another", async () => {
+  const { code, stdout, stderr } = await runOrrery(["demo"], { home, env: { TMPDIR: join(home, "nowhere") } });
+  expect([code, stdout]).toEqual([1, ""]);
+  expect(stderr).toMatch(/^orrery: Cannot make a folder for the demo in ".*nowhere" .*: set TMPDIR to one that you may write to\n$/);
+});
+
+test.skipIf(!existsSync("/dev/full"))("a version that could not be written is no success", async () => {
+  for (const word of ["version", "--version", "-v"]) {
+    const full = openSync("/dev/full", "w");
+    try {
+      const { code, stderr } = await runOrrery([word], { home, stdout: full });
+      expect([word, code, stderr]).toEqual([word, 1, expect.stringContaining("Cannot write to standard output")]);
+    } finally {
+      closeSync(full);
+    }
+  }
+});
+
+test("any other error of the system is no internal error", async () => {
+  let said = "";
+  const shell = openShell();
+  const heard = { ...shell, err: { ...shell.err, write: (text: string) => void (said += text) } };
+  const error = Object.assign(new Error("EROFS: read-only file system, mkdir '/x'"), { code: "EROFS", syscall: "mkdir" });
+  expect(await explain(heard, error)).toEqual({ ending: "failed", message: error.message });
+  expect(said).toBe(`orrery: Cannot go on, as the system refuses: ${error.message}\n`);
+  await explain(heard, new Error("a bug"));
+  expect(said).toContain("Internal error");
+});

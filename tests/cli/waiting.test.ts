@@ -1,0 +1,62 @@
+/** What takes longer than a second shows on a terminal that it goes on. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { openShell, type Out } from "../../cli/terminal.ts";
+import { clearWaiting, whileWaiting } from "../../cli/waiting.ts";
+import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
+import { hasTerminal, startOnTerminal } from "../host/terminal.ts";
+
+const LIMIT_MS = 30_000;
+let workspace: TestWorkspace;
+beforeEach(async () => {
+  workspace = await createWorkspace();
+});
+afterEach(() => workspace.remove());
+
+describe.skipIf(!hasTerminal)("on a terminal", () => {
+  const start = (args: readonly string[]) =>
+    startOnTerminal([...args, "--trust-workspace"], { cwd: workspace.path, home: workspace.home, env: { NO_COLOR: "1" } });
+
+  test("tools says that it asks servers, and takes the line away again", async () => {
+    await workspace.write(".mcp.json", JSON.stringify({ mcpServers: { slow: { command: "sleep", args: ["2"] } } }));
+    const run = start(["tools"]);
+    await run.waitFor("asking tool files and servers: 1 s\r\x1b[K");
+    expect((await run.ended()).code).toBe(0);
+  }, LIMIT_MS);
+
+  test("tools call says what runs", async () => {
+    await workspace.tool("slow", "sleep 1.5; echo done");
+    const run = start(["tools", "call", "slow"]);
+    await run.waitFor("running slow: 1 s\r\x1b[K");
+    const { code, shown } = await run.ended();
+    expect([code, shown.includes("done")]).toEqual([0, true]);
+  }, LIMIT_MS);
+
+  test("run and chat say that a hook is waited for before the session begins", async () => {
+    const hooks = { SessionStart: [{ hooks: [{ type: "command", command: "sleep 1.5" }] }] };
+    await workspace.write(".orrery/settings.json", JSON.stringify({ hooks }));
+    const model = await workspace.script({ text: "hello" });
+    const runs = [start(["run", "--model", model, "go"]), start(["chat", "--model", model])];
+    for (const run of runs) await run.waitFor("opening the session (tool files, servers, hooks): 1 s\r\x1b[K");
+    runs[1]?.type("/quit\r");
+    for (const run of runs) expect((await run.ended()).code).toBe(0);
+  }, LIMIT_MS);
+});
+
+describe("whileWaiting()", () => {
+  async function heard(out: Pick<Out, "isTerminal" | "canRewrite">, work_ms: number): Promise<string> {
+    let said = "";
+    const err: Out = { ...openShell().err, columns: 80, ...out, write: (text) => void (said += text) };
+    await whileWaiting(err, "asking", new Promise<void>((resolve) => void setTimeout(resolve, work_ms)));
+    clearWaiting();
+    return said.replace(/\x1b\[[0-9;]*m/g, "");
+  }
+
+  test("says nothing of what is quick, nor where nobody looks, and once where no line can be written over", async () => {
+    const [quick, unseen, dumb] = await Promise.all([
+      heard({ isTerminal: true, canRewrite: true }, 20),
+      heard({ isTerminal: false, canRewrite: false }, 1100),
+      heard({ isTerminal: true, canRewrite: false }, 2100),
+    ]);
+    expect([quick, unseen, dumb]).toEqual(["", "", "asking ...\n"]);
+  });
+});
