@@ -4,7 +4,7 @@
  */
 const KEY = "orrery.token";
 /** Where the API is: below this page, also in another server and without a slash at the end of the address. */
-const BASE = location.pathname.replace(/\/*$/, "/");
+const base = () => location.pathname.replace(/\/*$/, "/");
 
 /** An answer that is an error, or none: `status` is 0 when the server could not be reached. */
 export class Refusal extends Error {
@@ -54,7 +54,7 @@ export class Api {
   async #send(path: string, init: RequestInit, token: string | null): Promise<Response> {
     const headers = new Headers(init.headers);
     if (token !== null) headers.set("authorization", `Bearer ${token}`);
-    const response = await fetch(BASE + path, { ...init, headers, credentials: "omit", redirect: "error" }).catch((error: unknown) => {
+    const response = await fetch(base() + path, { ...init, headers, credentials: "omit", redirect: "error" }).catch((error: unknown) => {
       if (init.signal?.aborted) throw error;
       throw new Refusal(0, "The server does not answer");
     });
