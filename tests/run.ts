@@ -64,7 +64,7 @@ const steps: Readonly<Record<string, Step>> = {
 };
 
 const CHECKS = ["format", "lint", "types", "deno-types"];
-const LANES = [["deno"], ["bun", "build", "binary", "source"]];
+const LANES = [["deno", "source"], ["bun", "build", "binary"]];
 
 let passed = 0;
 let failed = 0;

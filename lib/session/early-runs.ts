@@ -80,7 +80,12 @@ export function endRead(
     took_ms: Math.max(took_ms, ended - committed_at),
     adopted: adopted || early !== undefined,
   };
-  return { ...state, open, reads, saved_ms: state.saved_ms + savedBy(reads) - savedBy(state.reads) };
+  return { ...state, open, reads, saved_ms: tenths(state.saved_ms + savedBy(reads) - savedBy(state.reads)) };
+}
+
+/** As durations are written. */
+function tenths(milliseconds: number): number {
+  return Math.round(milliseconds * 10) / 10;
 }
 
 function savedBy({ alone_ms, took_ms, adopted }: StepReads): number {

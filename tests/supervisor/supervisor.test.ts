@@ -95,7 +95,7 @@ describe("the supervisor", () => {
     expect(stderr.text).toBe("");
     expect(JSON.parse(stdout.text)).toEqual({
       outcome: { kind: "not_started", reason: "cannot_start" },
-      problem: "Cannot start processes as Deno was not allowed to run, read, write, env, sys: start it with -A",
+      problem: "Cannot start processes as Deno was not allowed to run, read, write, env, net, ffi, sys, import: start it with -A",
     });
   });
 });

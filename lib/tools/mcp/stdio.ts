@@ -24,6 +24,9 @@ export function createStdioTransport(open: OpenConversation, call: string, launc
   return new LineTransport(open, call, launch);
 }
 
+/** How the hosts word a write to a process that has closed its standard input, nearly always by ending. */
+const BROKEN_PIPE = /EPIPE|broken pipe/i;
+
 /** The line did not get to the server whole, so it cannot have been read as a message. */
 export class SendFailure extends Error {
   override readonly name = "SendFailure";
@@ -67,7 +70,8 @@ class LineTransport implements StdioTransport {
     // Numbers of a call's arguments are raw JSON values: they come out as the model wrote them.
     const line = JSON.stringify(message);
     await this.#conversation.send(line).catch((error: unknown) => {
-      throw new SendFailure(error instanceof Error ? error.message : String(error), { cause: error });
+      const words = error instanceof Error ? error.message : String(error);
+      throw new SendFailure(BROKEN_PIPE.test(words) ? "it ended the connection" : words, { cause: error });
     });
   }
 
