@@ -4,8 +4,6 @@
  *
  * R1  A suite that fails without naming a failed test, or that ran no test, is a failure.
  * R2  What a step started does not outlive it: each has its own process group and a deadline.
- * R3  Without names all steps run, the long ones in two lanes beside each other: most of their time is spent waiting.
- *     What a step prints is then printed when it has ended.
  */
 import { spawn } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
@@ -24,7 +22,6 @@ interface Step {
 
 const root = resolve(import.meta.dirname, "..");
 const STEP_DEADLINE_MS = 20 * 60_000;
-const LAST_WORDS_MS = 1000;
 // Deno itself and not the script in .bin that starts it: tests signal what they started.
 const denoFromSource = [
   join(root, "node_modules/deno/deno"),
@@ -63,45 +60,33 @@ const steps: Readonly<Record<string, Step>> = {
   },
 };
 
-const CHECKS = ["format", "lint", "types", "deno-types"];
-const LANES = [["deno", "source"], ["bun", "build", "binary"]];
-
 let passed = 0;
 let failed = 0;
 try {
-  const chosen = chosenSteps(process.argv.slice(2));
-  await runInTurn(chosen.length === 0 ? CHECKS : chosen, "at once");
-  if (chosen.length === 0) await Promise.all(LANES.map((lane) => runInTurn(lane, "afterwards")));
+  for (const name of chosenSteps(process.argv.slice(2))) {
+    const tally = await runStep(name, steps[name] as Step);
+    passed += tally.passed;
+    failed += tally.failed;
+  }
 } finally {
   await rm(scratch, { recursive: true, force: true });
 }
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
 
-async function runInTurn(names: readonly string[], output: Output): Promise<void> {
-  for (const name of names) {
-    const tally = await runStep(name, steps[name] as Step, output);
-    passed += tally.passed;
-    failed += tally.failed;
-  }
-}
-
 function chosenSteps(names: readonly string[]): readonly string[] {
   const unknown = names.find((name) => !Object.hasOwn(steps, name));
   if (unknown !== undefined) throw new Error(`Cannot run "${unknown}": the steps are ${Object.keys(steps).join(", ")}`);
-  return names;
+  return names.length === 0 ? Object.keys(steps) : names;
 }
 
-/** When what a step prints is printed. */
-type Output = "at once" | "afterwards";
-
-async function runStep(name: string, step: Step, output: Output): Promise<Tally> {
-  console.log(`\n== ${step.title}${output === "at once" ? "" : ": begun"}`);
+async function runStep(name: string, step: Step): Promise<Tally> {
+  console.log(`\n== ${step.title}`);
   const started = performance.now();
   const report = join(scratch, `${name}.xml`);
   if (name === "binary") await copyBinary();
   const argv = step.count === undefined ? step.argv : [...step.argv.slice(0, -1), `${step.argv.at(-1)}${report}`];
-  const ending = await run(argv, step.env ?? {}, output);
+  const ending = await run(argv, step.env ?? {});
   const tally = step.count === undefined ? { passed: 1, failed: 0 } : await readReport(report, step.count);
   const problem = problemOf(ending, tally);
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
@@ -133,16 +118,14 @@ async function readReport(path: string, count: (report: string) => Tally): Promi
 }
 
 /** Null if it ended well, else how it ended. */
-function run(argv: readonly string[], env: Readonly<Record<string, string>>, output: Output): Promise<string | null> {
+function run(argv: readonly string[], env: Readonly<Record<string, string>>): Promise<string | null> {
   const [command = "", ...args] = argv;
   const child = spawn(command, args, {
     cwd: root,
     env: { ...process.env, DENO_NO_UPDATE_CHECK: "1", ...env },
-    stdio: output === "at once" ? ["ignore", "inherit", "inherit"] : ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", "inherit", "inherit"],
     detached: true,
   });
-  const printed: Uint8Array[] = [];
-  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Uint8Array) => printed.push(chunk));
   return new Promise((settle) => {
     const timer = setTimeout(() => killGroup(child.pid), STEP_DEADLINE_MS);
     const stop = () => {
@@ -153,19 +136,10 @@ function run(argv: readonly string[], env: Readonly<Record<string, string>>, out
     const finish = (ending: string | null) => {
       clearTimeout(timer);
       process.off("SIGINT", stop).off("SIGTERM", stop);
-      for (const chunk of printed.splice(0)) process.stdout.write(chunk);
       settle(ending);
     };
     child.once("error", (error) => finish(`cannot start: ${error.message}`));
-    child.once("exit", (code, signal) => {
-      const ending = code === 0 ? null : signal === null ? `exit code ${code}` : `killed by ${signal}`;
-      // A process that a test left behind may hold the pipes open.
-      const late = setTimeout(() => finish(ending), LAST_WORDS_MS);
-      child.once("close", () => {
-        clearTimeout(late);
-        finish(ending);
-      });
-    });
+    child.once("exit", (code, signal) => finish(code === 0 ? null : signal === null ? `exit code ${code}` : `killed by ${signal}`));
   });
 }
 

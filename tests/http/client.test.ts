@@ -168,14 +168,19 @@ describe("run", () => {
   });
 
   test("of a prompt that waited when the server ended ends with that, as soon as there is a server to ask", async () => {
-    await start({ script: [SILENT] });
+    await start({ script: [SILENT], server: { allowed_hosts: ["127.0.0.1"] } });
+    // Nobody else may take the address meanwhile, so it is the proxy's.
+    let { port } = subject;
+    proxy = await startCuttingProxy(() => port, () => Infinity);
     const { session } = await client.create({});
     await client.prompt(session, "first");
-    const waiting = problemOf(Array.fromAsync(client.run(session, "second", { if_busy: "queue" })));
+    const far = createClient({ url: proxy.url, token: subject.token });
+    const waiting = problemOf(Array.fromAsync(far.run(session, "second", { if_busy: "queue" })));
     while ((await client.state(session)).queued.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     await subject.server.close(0);
     const env = { ORRERY_HOME: subject.workspace.home, HOME: subject.workspace.home };
-    const next = await startServer(subject.agent, { port: subject.port, env });
+    const next = await startServer(subject.agent, { port: 0, env, allowed_hosts: ["127.0.0.1"] });
+    port = Number(new URL(next.url).port);
     try {
       expect(await waiting).toMatchObject({ name: "ApiProblem", code: "dropped" });
     } finally {

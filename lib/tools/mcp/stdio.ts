@@ -71,7 +71,7 @@ class LineTransport implements StdioTransport {
     const line = JSON.stringify(message);
     await this.#conversation.send(line).catch((error: unknown) => {
       const words = error instanceof Error ? error.message : String(error);
-      throw new SendFailure(BROKEN_PIPE.test(words) ? "it ended the connection" : words, { cause: error });
+      throw BROKEN_PIPE.test(words) ? new SendFailure("it ended the connection") : new SendFailure(words, { cause: error });
     });
   }
 
