@@ -17,12 +17,10 @@ import { type CheckedResult, readRun } from "./read-run.ts";
 import type { Turn, TurnPorts, TurnSignals } from "./turn.ts";
 
 export async function authorizeCall(call: CallState, { ports, signals }: Turn): Promise<void> {
-  const { recorder, tools, gate } = ports;
-  const abort = AbortSignal.any([signals.stop, signals.now]);
-  const { verdict, notices } = await gate.authorize({ name: call.name, arguments: call.arguments, mode: modeOf(ports), tools }, abort);
+  const { recorder } = ports;
+  const { verdict, notices } = await weigh(call, ports, signals);
   recordNotices(notices, ports);
-  // A hook that was ended by the stop gave no verdict of its own: the stop settles the call.
-  if (abort.aborted) return;
+  if (verdict === null) return;
   switch (verdict.kind) {
     case "allowed":
       recorder.mustRecord({ type: "allow_call", at: now(), call: call.call, input: verdict.input, by: verdict.by });
@@ -36,6 +34,18 @@ export async function authorizeCall(call: CallState, { ports, signals }: Turn): 
       return;
     }
   }
+}
+
+/** What the gate says of the call now. Null if the turn was stopped meanwhile: then a hook gave no verdict of its own, and the stop settles the call. */
+async function weigh(
+  { name, arguments: text }: CallState,
+  ports: TurnPorts,
+  signals: TurnSignals,
+): Promise<{ readonly verdict: Verdict | null; readonly notices: readonly HookNotice[] }> {
+  const abort = AbortSignal.any([signals.stop, signals.now]);
+  const { tools } = ports;
+  const { verdict, notices } = await ports.gate.authorize({ name, arguments: text, mode: modeOf(ports), tools }, abort);
+  return { verdict: abort.aborted ? null : verdict, notices };
 }
 
 /** Asks whoever can be asked; nobody means no, at once. */
@@ -63,12 +73,10 @@ export async function answerCall(call: CallState, turn: Turn): Promise<void> {
 
 /** The mode changed while the question was open: an answer does not allow what the new one rules out. Whether the call is settled. */
 async function refuseByMode(call: CallState, { ports, signals }: Turn): Promise<boolean> {
-  const { recorder, tools, gate } = ports;
-  const abort = AbortSignal.any([signals.stop, signals.now]);
-  const { verdict } = await gate.authorize({ name: call.name, arguments: call.arguments, mode: modeOf(ports), tools }, abort);
-  if (abort.aborted) return true;
+  const { verdict } = await weigh(call, ports, signals);
+  if (verdict === null) return true;
   if (verdict.kind !== "denied") return false;
-  recorder.mustRecord({ type: "deny_call", at: now(), call: call.call, by: verdict.by, reason: verdict.reason });
+  ports.recorder.mustRecord({ type: "deny_call", at: now(), call: call.call, by: verdict.by, reason: verdict.reason });
   return true;
 }
 
@@ -94,12 +102,10 @@ async function refuseInherited(
   { ports, signals }: Turn,
 ): Promise<boolean> {
   if (!ports.inherited.has(call.call)) return false;
-  const { recorder, tools, gate } = ports;
-  const abort = AbortSignal.any([signals.stop, signals.now]);
-  const { verdict } = await gate.authorize({ name: call.name, arguments: call.arguments, mode: modeOf(ports), tools }, abort);
-  if (abort.aborted) return true;
-  const refusal = whyNotAgain(call, status, verdict, tools.find(call.name)?.digest === ports.inherited.get(call.call));
-  if (refusal !== null) recorder.mustRecord({ type: "deny_call", at: now(), call: call.call, ...refusal });
+  const { verdict } = await weigh(call, ports, signals);
+  if (verdict === null) return true;
+  const refusal = whyNotAgain(call, status, verdict, ports.tools.find(call.name)?.digest === ports.inherited.get(call.call));
+  if (refusal !== null) ports.recorder.mustRecord({ type: "deny_call", at: now(), call: call.call, ...refusal });
   return refusal !== null;
 }
 

@@ -2,8 +2,9 @@
  * The file of the workspace that a command runs, as far as its words tell: for a digest of it. Whether a command may run
  * at all is not judged by this.
  */
-import { realpathSync, statSync } from "node:fs";
-import { basename, delimiter, isAbsolute, join, relative, resolve } from "node:path";
+import { realpathSync } from "node:fs";
+import { basename, delimiter, isAbsolute, join, resolve } from "node:path";
+import { isFile, lies } from "../gate/place.ts";
 
 /** Programs that run another program, or a file, that their arguments name. */
 const RUNNERS =
@@ -75,25 +76,11 @@ function isInside(path: string, workspace: string): boolean {
   return lies(path, workspace) || lies(realPath(path), workspace);
 }
 
-function lies(path: string, folder: string): boolean {
-  const way = relative(folder, path);
-  return !(way === ".." || way.startsWith("../") || isAbsolute(way));
-}
-
 function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch {
     // It does not exist, or cannot be followed: its name is all there is to go by.
     return path;
-  }
-}
-
-function isFile(path: string): boolean {
-  try {
-    return statSync(path).isFile();
-  } catch {
-    // Not there, or not for us to see: then it is not what would be run.
-    return false;
   }
 }

@@ -7,8 +7,9 @@
  * N3  What takes its code from the folder it is started in (runners.ts) is a yes by its name alone.
  * N4  The work is bounded; what is longer is a yes.
  */
-import { lstatSync, realpathSync, statSync } from "node:fs";
+import { lstatSync, realpathSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join, relative, resolve } from "node:path";
+import { isFile, lies } from "./place.ts";
 import {
   APART_FROM_FOLDER,
   CARRIERS,
@@ -276,11 +277,6 @@ function piecesOf(text: string): readonly string[] {
   return parts.flatMap((part) => [part, part.replace(/^(?:@|-\w)/, "")]).filter((part) => part !== "");
 }
 
-function lies(path: string, folder: string): boolean {
-  const way = relative(folder, path);
-  return !(way === ".." || way.startsWith("../") || isAbsolute(way));
-}
-
 /** Of what is not there, where it would be. */
 function realPath(path: string): string {
   try {
@@ -289,15 +285,6 @@ function realPath(path: string): string {
     // It does not exist, or cannot be followed: the folder it is in may lie behind a link all the same.
     const folder = dirname(path);
     return folder === path ? path : join(realPath(folder), basename(path));
-  }
-}
-
-function isFile(path: string): boolean {
-  try {
-    return statSync(path).isFile();
-  } catch {
-    // Not there, or not for us to see: then it is not what would be run.
-    return false;
   }
 }
 
