@@ -8,7 +8,7 @@
  * N4  The work is bounded; what is longer is a yes.
  */
 import { lstatSync, realpathSync } from "node:fs";
-import { basename, delimiter, dirname, isAbsolute, join, relative, resolve } from "node:path";
+import { basename, delimiter, dirname, isAbsolute, join, resolve } from "node:path";
 import { isFile, lies } from "./place.ts";
 import {
   APART_FROM_FOLDER,
