@@ -7,12 +7,13 @@
  * (TLS, name resolution), memory of tool calls, and the pages that several processes share.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import process from "node:process";
+import { gzipSync } from "node:zlib";
 
 const rounds = Number(process.argv[2] ?? 40);
 const root = resolve(import.meta.dirname, "../..");
@@ -71,6 +72,8 @@ try {
     for (const [name, value] of Object.entries(measured)) if (value !== null) samples[name as keyof typeof samples].push(value);
   }
   const base = median(samples.hello);
+  console.log(`hello, executable and gzip -9      ${sizes(hello)}`);
+  console.log(`orrery, executable and gzip -9     ${sizes(orrery)}`);
   console.log(`${rounds} rounds, in turns; median (5 % to 95 %)`);
   console.log(`hello, start to exit               ${spread(samples.hello)} ms`);
   console.log(`orrery version, start to exit      ${spread(samples.version)} ms   ${ratio(samples.version, base)} of hello (aim: 1.3)`);
@@ -139,6 +142,12 @@ async function peakMemory(argv: readonly string[]): Promise<number> {
   }, 1);
   await exit(child).finally(() => clearInterval(timer));
   return peak;
+}
+
+/** In MB, of a million bytes. */
+function sizes(program: string): string {
+  const zipped = gzipSync(readFileSync(program), { level: 9 }).length;
+  return `${Math.round(statSync(program).size / 1e6)} MB, ${Math.round(zipped / 1e6)} MB`;
 }
 
 function median(values: readonly number[]): number {
