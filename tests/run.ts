@@ -3,7 +3,8 @@
  * their JUnit reports, not from what they print. A check counts as one.
  *
  * R1  A suite that fails without naming a failed test, or that ran no test, is a failure.
- * R2  What a step started does not outlive it: each has its own process group and a deadline.
+ * R2  What failed is named again right before that line, so that the end of a long log is enough to go on with.
+ * R3  What a step started does not outlive it: each has its own process group and a deadline.
  */
 import { spawn } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
@@ -62,15 +63,18 @@ const steps: Readonly<Record<string, Step>> = {
 
 let passed = 0;
 let failed = 0;
+const failures: string[] = [];
 try {
   for (const name of chosenSteps(process.argv.slice(2))) {
     const tally = await runStep(name, steps[name] as Step);
     passed += tally.passed;
     failed += tally.failed;
+    failures.push(...tally.failures.map((failure) => `${steps[name]?.title}: ${failure}`));
   }
 } finally {
   await rm(scratch, { recursive: true, force: true });
 }
+if (failures.length > 0) console.log(["\n== failed", ...failures].join("\n"));
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
 
@@ -87,12 +91,12 @@ async function runStep(name: string, step: Step): Promise<Tally> {
   if (name === "binary") await copyBinary();
   const argv = step.count === undefined ? step.argv : [...step.argv.slice(0, -1), `${step.argv.at(-1)}${report}`];
   const ending = await run(argv, step.env ?? {});
-  const tally = step.count === undefined ? { passed: 1, failed: 0 } : await readReport(report, step.count);
+  const tally = step.count === undefined ? { passed: 1, failed: 0, failures: [] } : await readReport(report, step.count);
   const problem = problemOf(ending, tally);
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   console.log(`== ${step.title}: ${problem ?? "ok"} (${seconds} s)`);
-  if (step.count === undefined) return problem === null ? tally : { passed: 0, failed: 1 };
-  return problem === null || tally.failed > 0 ? tally : { passed: tally.passed, failed: 1 };
+  if (problem === null || tally.failed > 0) return tally;
+  return { passed: step.count === undefined ? 0 : tally.passed, failed: 1, failures: [problem] };
 }
 
 /** The executable is tested away from the repository, so that it cannot lean on it. */
@@ -113,7 +117,7 @@ async function readReport(path: string, count: (report: string) => Tally): Promi
     return count(await readFile(path, "utf8"));
   } catch (error) {
     console.log(`Cannot count tests: ${String(error)}`);
-    return { passed: 0, failed: 0 };
+    return { passed: 0, failed: 0, failures: [] };
   }
 }
 

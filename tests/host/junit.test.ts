@@ -3,8 +3,14 @@ import { countBunReport, countDenoReport } from "./junit.ts";
 
 test("Bun's report is counted from its root, without what was skipped", () => {
   const report = `<?xml version="1.0"?><testsuites name="bun test" tests="5" assertions="1" failures="2" skipped="2" time="0.1">
-    <testsuite name="a.test.ts" tests="5" failures="2" skipped="2"><testcase name="x"/></testsuite></testsuites>`;
-  expect(countBunReport(report)).toEqual({ passed: 1, failed: 2 });
+    <testsuite name="a.test.ts" tests="5" failures="2" skipped="2"><testcase name="x"/>
+    <testcase name="a &lt; b" file="a.test.ts"><failure message="m">Error: &quot;1&quot;&#10;&#10;at a</failure></testcase>
+    <testcase name="c" file="a.test.ts"><failure type="TimeoutError"/></testcase></testsuite></testsuites>`;
+  expect(countBunReport(report)).toEqual({
+    passed: 1,
+    failed: 2,
+    failures: ['a.test.ts: a < b\n    Error: "1"\n    \n    at a', "a.test.ts: c\n    "],
+  });
 });
 
 test("Deno's report is counted by its tests, not by the groups around them", () => {
@@ -17,7 +23,7 @@ test("Deno's report is counted by its tests, not by the groups around them", () 
       <testcase name="outer &gt; inner &gt; holds" time="0"></testcase>
       <testcase name="outer &gt; skipped" time="0"><skipped/></testcase>
     </testsuite></testsuites>`;
-  expect(countDenoReport(report)).toEqual({ passed: 2, failed: 1 });
+  expect(countDenoReport(report)).toEqual({ passed: 2, failed: 1, failures: ["outer > inner > fails\n    Error: no"] });
 });
 
 test("a report that is not one is refused, not counted as nothing", () => {
