@@ -12,14 +12,24 @@ export interface Interruption {
   close(): void;
 }
 
-/** A terminal that goes away ends what ran in it, like a request to terminate, unless `nohup` says otherwise. */
+/** A terminal that goes away ends what ran in it, unless `nohup` says otherwise. */
 const CAUSES = { SIGINT: "interrupted", SIGTERM: "terminated", SIGHUP: "terminated" } as const;
 type Heard = keyof typeof CAUSES;
 
 const AT_A_SAFE_POINT = "Stopping at the next safe point; once more to stop at once";
 
+/** How signals are taken where that differs. */
+export interface Manner {
+  /** What the first signal says. */
+  readonly told: string;
+  /** Whether the signal of a terminal that went away stops at once: nobody is left to send a second one. */
+  readonly hangUpIsFinal: boolean;
+}
+
+const OF_A_TURN: Manner = { told: AT_A_SAFE_POINT, hangUpIsFinal: true };
+
 /** The first signal stops at a safe point, the second at once, a third ends the process as if nobody listened. */
-export function listenForInterruption(err: Out, firstTold = AT_A_SAFE_POINT): Interruption {
+export function listenForInterruption(err: Out, { told, hangUpIsFinal } = OF_A_TURN): Interruption {
   const stop = new AbortController();
   const now = new AbortController();
   let cause: Interruption["cause"] = null;
@@ -27,13 +37,13 @@ export function listenForInterruption(err: Out, firstTold = AT_A_SAFE_POINT): In
   const receive = (signal: Heard) => {
     const reason: StopReason = { reason: "cancelled", detail: `${signal} received` };
     cause ??= CAUSES[signal];
-    if (stop.signal.aborted) {
-      now.abort(reason);
-      close();
-    } else {
-      if (firstTold !== "") err.write(`\norrery: ${firstTold}\n`);
-      stop.abort(reason);
-    }
+    const isFirst = !stop.signal.aborted;
+    const isFinal = !isFirst || (signal === "SIGHUP" && hangUpIsFinal);
+    if (!isFinal && told !== "") err.write(`\norrery: ${told}\n`);
+    if (isFirst) stop.abort(reason);
+    if (!isFinal) return;
+    now.abort(reason);
+    close();
   };
   // Deno 2.9 takes back what was to be ignored: it must be listened to for that.
   const deaf = (signal: Heard) => signal === "SIGHUP" && ignoresSignal(signal);

@@ -2,7 +2,8 @@
  * A conversation: texts become turns of a session, one after the other, and lines with a slash become commands.
  *
  * H1  One thing at a time: what is entered meanwhile waits, but for commands that need not.
- * H2  The first Ctrl-C stops a turn at a safe point and drops what waits; the second ends it at once and leaves.
+ * H2  The first Ctrl-C stops a turn at a safe point and drops what waits; the second ends it at once and leaves. A
+ *     terminal that goes away is as both.
  */
 import {
   type AgentNotice,
@@ -49,6 +50,7 @@ export class Chat {
       input: (text) => this.#input(text),
       interrupt: () => this.#interrupt(),
       terminate: () => this.#leave("terminated"),
+      hangUp: () => this.#hangUp(),
       end: () => this.#leave("completed"),
       beforePrompt: () => this.#view.pause(),
       prompt: () => `${this.#room?.seat.mode ?? ""}> `,
@@ -217,6 +219,11 @@ export class Chat {
     this.#turn?.stop.abort(STOPPED);
     this.#question?.abort();
     this.#wake();
+  }
+
+  #hangUp(): void {
+    this.#leave("terminated");
+    this.#turn?.now.abort(STOPPED);
   }
 
   async #guard(work: () => Promise<void>): Promise<void> {

@@ -17,8 +17,10 @@ export interface ConsoleListener {
   input(text: string): void | Promise<void>;
   /** Ctrl-C, or the signal. */
   interrupt(): void;
-  /** The signal, or the one of a terminal that goes away. */
+  /** The signal. */
   terminate(): void;
+  /** The terminal went away: nobody can ask for anything any more. */
+  hangUp(): void;
   /** Ctrl-D, or the terminal is gone. */
   end(): void;
   /** A prompt is about to be shown: the cursor must be at the beginning of a line. */
@@ -65,7 +67,7 @@ export class Console {
       end: () => this.#end(),
       isWorthKeeping: () => this.#question === null,
     });
-    process.on("SIGINT", this.#onInterrupt).on("SIGTERM", this.#onTerminate).on("SIGHUP", this.#onTerminate);
+    process.on("SIGINT", this.#onInterrupt).on("SIGTERM", this.#onTerminate).on("SIGHUP", this.#onHangUp);
   }
 
   /** Shows the prompt for a next text, unless one is being typed already. */
@@ -92,7 +94,7 @@ export class Console {
 
   /** Gives the terminal back as it was. */
   close(): void {
-    process.off("SIGINT", this.#onInterrupt).off("SIGTERM", this.#onTerminate).off("SIGHUP", this.#onTerminate);
+    process.off("SIGINT", this.#onInterrupt).off("SIGTERM", this.#onTerminate).off("SIGHUP", this.#onHangUp);
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#ended = true;
@@ -102,6 +104,7 @@ export class Console {
 
   readonly #onInterrupt = () => this.#listener.interrupt();
   readonly #onTerminate = () => this.#listener.terminate();
+  readonly #onHangUp = () => this.#listener.hangUp();
 
   async #ask(words: string, prompt: string, signal: AbortSignal): Promise<string | null> {
     while (this.#shown !== null && !signal.aborted) await this.#isFree(signal);

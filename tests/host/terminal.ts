@@ -19,6 +19,8 @@ export interface TerminalRun {
   /** As `waitFor`, for what is shown behind what the last `next` waited for. */
   next(text: string): Promise<void>;
   type(text: string): void;
+  /** Takes the terminal away, as closing its window does. */
+  hangUp(): void;
   /** The exit code, and everything that was shown. */
   ended(): Promise<{ readonly code: number | null; readonly shown: string }>;
 }
@@ -85,6 +87,8 @@ function follow(child: ChildProcess): TerminalRun {
   return {
     shown: () => shown,
     type: (text) => void child.stdin?.write(text),
+    // `script` holds the other side of the terminal.
+    hangUp: () => void child.kill("SIGKILL"),
     waitFor: async (text) => void await find(text, 0),
     next: async (text) => void (read = await find(text, read)),
     async ended() {

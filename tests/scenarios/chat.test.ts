@@ -4,6 +4,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
+import { isAlive } from "../fixtures/alive.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
 import { runOrrery } from "../host/orrery.ts";
 import { hasTerminal, startOnTerminal, type TerminalRun } from "../host/terminal.ts";
@@ -238,6 +239,27 @@ describe.skipIf(!hasTerminal)("orrery chat", () => {
     await workspace.write("go", "");
     expect((await run.ended()).code).toBe(143);
     expect(existsSync(at("finished"))).toBe(true);
+  }, LIMIT);
+
+  test("a terminal that is closed ends the call that runs and the program, and the session goes on elsewhere", async () => {
+    const run = await chat([bash("echo $$ $PPID > pids.tmp; mv pids.tmp pids; trap '' HUP; exec sleep 600"), { text: "never" }], {
+      args: ["--mode", "yolo"],
+    });
+    await enter(run, "go", "yolo> ");
+    await appears("pids");
+    run.hangUp();
+    for (const pid of readFileSync(at("pids"), "utf8").trim().split(" ")) while (isAlive(Number(pid))) await delay(5);
+    expect((await sessions())[0]?.status).toBe("idle");
+    expect(await turnsEnded()).toBe(1);
+  }, LIMIT);
+
+  test("a terminal that is closed at a question leaves the call unrun", async () => {
+    const run = await chat([{ calls: [{ name: "bash", arguments: { command: "touch canary" } }] }, { text: "never" }]);
+    await enter(run, "go");
+    await run.next("Run it? [y/N] ");
+    run.hangUp();
+    while (await turnsEnded() === 0) await delay(20);
+    expect(existsSync(at("canary"))).toBe(false);
   }, LIMIT);
 
   test("Ctrl-C at a question stops the turn, and the call is not run", async () => {

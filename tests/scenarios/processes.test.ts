@@ -140,6 +140,22 @@ describe("orphans", () => {
     for (const pid of recordedPids()) expect([pid, isAlive(pid)]).toEqual([pid, false]);
     expect(readFileSync(join(workspace.path, "runs"), "utf8")).toBe("run\n");
   }, 30_000);
+
+  test("a terminal that goes away ends the call at once, and its end is recorded", async () => {
+    await workspace.tool("case", "trap '' HUP; echo $$ > pid-1; exec sleep 300");
+    const model = await workspace.script({ calls: [{ name: "case", arguments: {} }] }, { text: "never" });
+    const runtime = startOrrery(["run", "--trust-workspace", "--model", model, "--output-format", "json", "go"], {
+      cwd: workspace.path,
+      home: workspace.home,
+    });
+    while (recordedPids().length === 0) await sleep(10);
+    runtime.kill("SIGHUP");
+    const { code, stdout } = await ended(runtime);
+    const report = JSON.parse(stdout) as Report;
+    expect([code, report.status]).toEqual([143, "cancelled"]);
+    expect(report.calls).toMatchObject([{ is_error: true, outcome: { kind: "cancelled" } }]);
+    for (const pid of recordedPids()) expect([pid, isAlive(pid)]).toEqual([pid, false]);
+  }, 30_000);
 });
 
 const compiled = process.env["ORRERY_BINARY"] !== undefined;
