@@ -3,12 +3,12 @@
  * do the least: start the same program, and send a line to it and wait for one.
  * Run: `bun tests/bench/mcp.bench.ts` or `deno run -A tests/bench/mcp.bench.ts`.
  *
- * Not measured: servers over a network, and the supervisor's own conversation (processes here are those of the tests).
+ * Not measured: servers over a network.
  */
 import { randomUUID } from "node:crypto";
 import { tmpdir } from "node:os";
 import process from "node:process";
-import type { Conversation } from "../../lib/tools/mcp/transport.ts";
+import type { Conversation } from "../../lib/session/launch.ts";
 import { createConversations } from "../fixtures/mcp/conversation.ts";
 import { fixture, openRoom } from "../fixtures/mcp/room.ts";
 
@@ -17,7 +17,7 @@ const CALLS = 2000;
 const GOAL_MS = 10_000;
 const LIMITS = { line_bytes: 1e6, window_bytes: 1e6, queue_bytes: 1e6, stderr_bytes: 1e4 };
 const env = { PATH: process.env["PATH"] ?? "" };
-const { open } = createConversations();
+await using conversations = createConversations();
 const talks: Conversation[] = [];
 
 const loading = performance.now();
@@ -89,7 +89,12 @@ async function echo(): Promise<() => Promise<void>> {
 }
 
 function talk(program: string, onLine: () => void): Conversation {
-  const conversation = open({ call: randomUUID(), launch: { argv: ["node", "-e", program], cwd: tmpdir(), env }, onLine, ...LIMITS });
+  const conversation = conversations.open({
+    call: randomUUID(),
+    launch: { argv: ["node", "-e", program], cwd: tmpdir(), env },
+    onLine,
+    ...LIMITS,
+  });
   talks.push(conversation);
   return conversation;
 }

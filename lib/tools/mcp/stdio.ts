@@ -1,15 +1,7 @@
 /** A server that is a process of ours: the SDK's messages as lines of a supervised conversation. */
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
-import type { Run } from "../../session/launch.ts";
-import {
-  type Conversation,
-  type ConversationRequest,
-  LINE_BYTES,
-  type OpenConversation,
-  QUEUE_BYTES,
-  STDERR_BYTES,
-  WINDOW_BYTES,
-} from "./transport.ts";
+import type { Conversation, ConversationRequest, Run } from "../../session/launch.ts";
+import { LINE_BYTES, type OpenConversation, QUEUE_BYTES, STDERR_BYTES, WINDOW_BYTES } from "./transport.ts";
 
 export interface StdioTransport extends Transport {
   /** The process's end; null if it was never started. */

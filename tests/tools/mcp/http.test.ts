@@ -12,7 +12,7 @@ async function over(manner: HttpManner, options: TestRoomOptions = {}) {
     server,
     opened,
     [Symbol.asyncDispose]: async () => {
-      await opened.room.close();
+      await opened[Symbol.asyncDispose]();
       await server[Symbol.asyncDispose]();
     },
   };

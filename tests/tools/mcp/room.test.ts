@@ -123,7 +123,7 @@ describe("a server's process", () => {
     await using opened = await openRoom([fixture("s")], { env: secrets });
     const { result } = await opened.call("mcp__s__environment");
     const seen = JSON.parse(result.text) as Record<string, string>;
-    expect(Object.keys(seen).sort()).toEqual(["HOME", "PATH"]);
+    expect(Object.keys(seen).sort()).toEqual(["HOME", "ORRERY_CALL", "ORRERY_LINEAGE", "PATH"]);
   }, LIMIT);
 
   test("is gone when the room is closed, with everything it had started", () =>
@@ -132,21 +132,21 @@ describe("a server's process", () => {
       const script = `node "${
         server.transport.kind === "stdio" ? server.transport.args[0] : ""
       }" wrapper <&0 & echo $! > ${folder}/pid; wait`;
-      const opened = await openRoom([server, stdio("wrapped", "sh", "-c", `exec 3<&0; ${script.replace("<&0", "<&3")}`)]);
+      await using opened = await openRoom([server, stdio("wrapped", "sh", "-c", `exec 3<&0; ${script.replace("<&0", "<&3")}`)]);
       expect((await opened.call("mcp__wrapped__echo")).result.is_error).toBe(false);
       const inner = Number(await readFile(join(folder, "pid"), "utf8"));
-      expect([...opened.conversations.started, inner].map(isAlive)).toEqual([true, true, true]);
+      expect([opened.conversations.alive().length, isAlive(inner)]).toEqual([2, true]);
       await opened.room.close();
-      await until("all are gone", () => ![...opened.conversations.started, inner].some(isAlive));
+      expect([opened.conversations.alive().length, isAlive(inner)]).toEqual([0, false]);
       expect(opened.room.status().map(({ state }) => state)).toEqual(["closed", "closed"]);
     }), LIMIT);
 
   test("is gone when it does not end by itself", async () => {
-    const opened = startRoom([fixture("s", "deaf")]);
-    await until("it is started", () => opened.conversations.started.length === 1);
+    await using opened = startRoom([fixture("s", "deaf")]);
+    await until("it is started", () => opened.conversations.alive().length === 1);
     await opened.room.close();
     await opened.room.ready;
-    expect(opened.conversations.started.map(isAlive)).toEqual([false]);
+    expect(opened.conversations.alive()).toEqual([]);
   }, LIMIT);
 });
 
@@ -167,10 +167,10 @@ describe("a room", () => {
   }, LIMIT);
 
   test("that is closed while its servers are starting leaves nothing", async () => {
-    const opened = startRoom([fixture("a"), fixture("b", "mute"), fixture("c", "exit")]);
+    await using opened = startRoom([fixture("a"), fixture("b", "mute"), fixture("c", "exit")]);
     await opened.room.close();
     await opened.room.ready;
-    expect(opened.conversations.started.filter(isAlive)).toEqual([]);
+    expect(opened.conversations.alive()).toEqual([]);
     expect(opened.notices).toEqual([]);
   }, LIMIT);
 
@@ -179,7 +179,7 @@ describe("a room", () => {
     expect(opened.notices.map(({ text }) => text)).toEqual([
       'The MCP server "s" (/w/.orrery/mcp.toml) cannot be used: NO_SUCH_PROGRAM is not set, or not for tools to see',
     ]);
-    expect(opened.conversations.started).toEqual([]);
+    expect(opened.conversations.opened).toEqual([]);
   }, LIMIT);
 
   test("without servers is ready at once", async () => {
