@@ -3,7 +3,9 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Agent, openAgent } from "../../../lib/agent/agent.ts";
+import type { AgentOptions } from "../../../lib/agent/options.ts";
 import { isKnown, type SessionEvent } from "../../../lib/session/event.ts";
+import { chatReply, delta, DONE, sse, startEndpoint } from "../../fixtures/endpoint.ts";
 import { createWorkspace, type TestWorkspace } from "../../fixtures/workspace.ts";
 
 let workspace: TestWorkspace;
@@ -28,13 +30,12 @@ interface Played {
 
 /** One turn in which the model makes these calls, a list for each step. */
 async function play(...steps: readonly (readonly object[])[]): Promise<Played> {
-  return await drive(steps.map((calls) => ({ calls })));
+  return await drive({ model: await workspace.script(...steps.map((calls) => ({ calls })), { text: "done" }) });
 }
 
-async function drive(replies: readonly object[], onEvent: (type: string) => void = () => {}): Promise<Played> {
-  const model = await workspace.script(...replies, { text: "done" });
+async function drive(model: Pick<AgentOptions, "model" | "baseUrl">, onEvent: (type: string) => void = () => {}): Promise<Played> {
   const env = { PATH: process.env["PATH"] ?? "", HOME: workspace.home, ORRERY_HOME: workspace.home };
-  const agent = openAgent({ workspace: workspace.path, trustWorkspace: true, model, env, mode: "auto-accept" });
+  const agent = openAgent({ workspace: workspace.path, trustWorkspace: true, env, mode: "auto-accept", ...model });
   agents.push(agent);
   const session = await agent.create();
   session.watch((event) => onEvent(event.type));
@@ -91,10 +92,24 @@ describe("in a session", () => {
 });
 
 describe("an early read is thrown away and made again", () => {
-  /** A reply that holds its read call long before it ends. */
-  const early = (input: object) => ({
-    stream: [{ call: { index: 0, id: "c", name: "read_file", arguments: JSON.stringify(input) } }, { wait_ms: 600, text: "…" }],
-  });
+  /** One turn whose first reply holds this read and goes on when the early run has ended and `meanwhile` is done. */
+  async function readEarly(input: object, meanwhile: () => void = () => {}): Promise<Played> {
+    const goOn = Promise.withResolvers<void>();
+    const call = { index: 0, id: "c", type: "function", function: { name: "read_file", arguments: JSON.stringify(input) } };
+    const reply = {
+      steps: [{ write: sse(delta({ tool_calls: [call] })) }, { until: goOn.promise }, { write: sse(delta({}, "tool_calls"), DONE) }],
+    };
+    const endpoint = await startEndpoint([reply, chatReply({ text: "done" })]);
+    try {
+      return await drive({ model: "local/test", baseUrl: endpoint.url }, (type) => {
+        if (type !== "speculation_ended") return;
+        meanwhile();
+        goOn.resolve();
+      });
+    } finally {
+      await endpoint.close();
+    }
+  }
   const discards = (events: readonly SessionEvent[]) =>
     events.flatMap((event) => event.type === "speculation_discarded" ? [event.reason] : []);
 
@@ -103,8 +118,7 @@ describe("an early read is thrown away and made again", () => {
     await workspace.write("b.txt", "from b\n");
     const link = join(workspace.path, "link");
     symlinkSync("a.txt", link);
-    const { results, events } = await drive([early({ path: "link" })], (type) => {
-      if (type !== "speculation_ended") return;
+    const { results, events } = await readEarly({ path: "link" }, () => {
       rmSync(link);
       symlinkSync("b.txt", link);
     });
@@ -116,11 +130,8 @@ describe("an early read is thrown away and made again", () => {
     for (const late of ["missing.txt", "b.txt"]) {
       await workspace.write("a.txt", "from a\n");
       await workspace.write("b.txt", "from b\n");
-      const { results, events } = await drive([
-        early({ files: [{ path: "a.txt" }, { path: "b.txt" }, { path: "missing.txt" }].slice(0, late === "b.txt" ? 2 : 3) }),
-      ], (type) => {
-        if (type === "speculation_ended") writeFileSync(join(workspace.path, late), "there now\n");
-      });
+      const files = [{ path: "a.txt" }, { path: "b.txt" }, { path: "missing.txt" }].slice(0, late === "b.txt" ? 2 : 3);
+      const { results, events } = await readEarly({ files }, () => writeFileSync(join(workspace.path, late), "there now\n"));
       expect(results[0]).toContain("there now");
       expect(discards(events)).toEqual(["stale"]);
     }
@@ -130,7 +141,7 @@ describe("an early read is thrown away and made again", () => {
     await workspace.write("a.txt", "from a\n");
     await workspace.write("b.txt", "from b\n");
     symlinkSync("b.txt", join(workspace.path, "link"));
-    const { results, events } = await drive([early({ files: [{ path: "a.txt" }, { path: "link" }] })]);
+    const { results, events } = await readEarly({ files: [{ path: "a.txt" }, { path: "link" }] });
     expect(results[0]).toContain("from b");
     expect(discards(events)).toEqual([]);
     expect(events.some((event) => event.type === "call_ended" && event.speculation !== undefined)).toBe(true);
