@@ -192,7 +192,7 @@ describe("what a child uses and needs", () => {
 
   test("is bounded in steps, whatever its parent may make", async () => {
     const reads = Array.from({ length: 60 }, (_none, index) => ({ calls: [call("read_file", { path: `f${index}` })] }));
-    const agent = await open(look, ...reads);
+    const agent = await open(look, ...reads, { text: "done" });
     const session = await agent.create();
     await session.prompt("go", { source: "test", timeout_ms: 20_000 });
     const child = (await agent.list()).find((each) => each.session !== session.id)?.session ?? "";
