@@ -7,8 +7,9 @@
  * C2  A process that was born before the call's own process never belongs to it, nor does the runtime.
  * C3  A process is looked at once. It is forgotten when its pid is gone or is another process's, which is checked
  *     for whatever was not looked at within the last second: pids do not come round faster than that.
- * C4  A look is complete only if every new process could be read. One that vanished may have forked, and one whose
- *     environment is still empty (3 ms after a spawn by Bun) may be ours: both mean another look.
+ * C4  A look is complete only if every new process could be read, and none of the call's ended since the list was
+ *     made. One that vanished or ended may have forked behind the list, and one whose environment is still empty (3 ms
+ *     after a spawn by Bun) may be ours: all mean another look.
  *
  * Without /proc only the group can be asked for.
  */
@@ -67,6 +68,8 @@ interface Known {
   /** That of whom it descends from. */
   ancestry: string;
   verified: number;
+  /** Seen as a zombie. */
+  ended: boolean;
 }
 
 const TRUST_MS = 1000;
@@ -105,17 +108,18 @@ class ProcCensus implements Census {
 
   peek(target: Target): readonly Member[] {
     this.#look();
-    return this.#membersOf(target);
+    return this.#membersOf(target).members;
   }
 
   async take(target: Target): Promise<readonly Member[]> {
     for (let looks = 1; looks < MAX_LOOKS; looks++) {
       const { vanished, pending } = this.#look();
       const waiting = pending.some((stat) => bornAfter(stat, target));
-      if (!vanished && !waiting) break;
+      const { members, ended } = this.#membersOf(target);
+      if (!vanished && !waiting && !ended) return members;
       if (waiting || looks > QUICK_LOOKS) await new Promise((resolve) => setTimeout(resolve, 1));
     }
-    return this.#membersOf(target);
+    return this.#membersOf(target).members;
   }
 
   #look(): { readonly vanished: boolean; readonly pending: readonly ProcessStat[] } {
@@ -148,6 +152,7 @@ class ProcCensus implements Census {
     return true;
   }
 
+  /** `gone`: it has ended, whether or not it is still there as a zombie. */
   #learn(stat: ProcessStat, now: number): "learned" | "pending" | "gone" {
     // Neither has an environment, and neither ever gets one.
     const bare = stat.kernel || !stat.alive;
@@ -156,11 +161,11 @@ class ProcCensus implements Census {
     if (reading?.kind === "empty" && !this.#staysEmpty(stat, now)) return "pending";
     const lineage = reading?.kind === "read" ? reading.value ?? "" : "";
     const ancestry = this.#ancestryOf(stat);
-    this.#known.set(stat.pid, { stat, lineage, ancestry, verified: now });
+    this.#known.set(stat.pid, { stat, lineage, ancestry, verified: now, ended: !stat.alive });
     if (ancestry !== "" && !contains(lineage, ancestry) && !this.#claimed.has(stat.sid)) {
       this.#strays.push({ identity: { pid: stat.pid, pgid: stat.pgid, start_time: stat.start_time }, lineage: ancestry });
     }
-    return "learned";
+    return stat.alive ? "learned" : "gone";
   }
 
   #ancestryOf(stat: ProcessStat): string {
@@ -190,20 +195,23 @@ class ProcCensus implements Census {
     return false;
   }
 
-  #membersOf(target: Target): readonly Member[] {
+  /** Those that are alive, and whether one has ended since it was last looked at (C4). */
+  #membersOf(target: Target): { readonly members: readonly Member[]; readonly ended: boolean } {
     const { leader } = target;
     const reused = leader !== null && (this.#known.get(leader.pid)?.stat.start_time ?? leader.start_time) !== leader.start_time;
     const members: Member[] = [];
+    let ended = false;
     for (const known of this.#known.values()) {
       const { stat } = known;
       const related = leader !== null && leader.pid > 1 && !reused && [stat.pid, stat.pgid, stat.sid].includes(leader.pid);
       if (!related && !belongsTo(known, target.entry)) continue;
-      if (stat.pid === process.pid || stat.pid === target.spared || !bornAfter(stat, target)) continue;
+      if (known.ended || stat.pid === process.pid || stat.pid === target.spared || !bornAfter(stat, target)) continue;
       const current = readStat(stat.pid);
-      if (current === null || !current.alive || current.start_time !== stat.start_time) continue;
-      members.push({ pid: stat.pid, pgid: current.pgid, start_time: stat.start_time, command: current.command });
+      if (current !== null && current.alive && current.start_time === stat.start_time) {
+        members.push({ pid: stat.pid, pgid: current.pgid, start_time: stat.start_time, command: current.command });
+      } else ended = known.ended = true;
     }
-    return members;
+    return { members, ended };
   }
 }
 

@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
+import { listPids, readEnviron, readStat } from "../../lib/platform/proc.ts";
 import { isAlive } from "../fixtures/alive.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
 import { ended, runOrrery, startOrrery } from "../host/orrery.ts";
@@ -112,6 +113,25 @@ describe("orphans", () => {
     expect(end.elapsed_ms).toBeLessThan(6000);
   });
 
+  test("what a module's call abandons in the moment of its end is gone, in every one of 25 runs", async () => {
+    await workspace.write(
+      ".orrery/tools/abandon.ts",
+      `import { spawn } from "node:child_process";
+      import { tool } from "orrery";
+      import * as v from "valibot";
+      export const abandon = tool({ name: "abandon", description: "Leaves a process.", parameters: v.object({}), execute: () => {
+        spawn("sh", ["-c", "sleep 300 &"], { stdio: "ignore", detached: true });
+        return "gone";
+      } });`,
+    );
+    const model = await workspace.script({ calls: [{ name: "abandon", arguments: {} }] }, { text: "done" });
+    for (let round = 0; round < 25; round++) {
+      const start = { cwd: workspace.path, home: workspace.home };
+      const { code } = await runOrrery(["run", "--trust-workspace", "--model", model, "go"], start);
+      expect([round, code, sleepersOf(workspace.home)]).toEqual([round, 0, []]);
+    }
+  }, 60_000);
+
   test("case 9: after kill -9 of the runtime the next start ends the tool and says that the outcome is unknown, once", async () => {
     await workspace.tool("case", "echo $$ > pid-1; echo run >> runs; exec sleep 300");
     const model = await workspace.script({ calls: [{ name: "case", arguments: {} }] }, { text: "done" });
@@ -157,6 +177,17 @@ describe("orphans", () => {
     for (const pid of recordedPids()) expect([pid, isAlive(pid)]).toEqual([pid, false]);
   }, 30_000);
 });
+
+/** Processes of tools that still sleep; they are ended, whatever the test says of them. */
+function sleepersOf(home: string): readonly number[] {
+  const own = (pid: number) => {
+    const reading = readEnviron(pid, "ORRERY_HOME");
+    return reading.kind === "read" && reading.value === home;
+  };
+  const sleepers = listPids().filter((pid) => readStat(pid)?.command === "sleep" && isAlive(pid) && own(pid));
+  for (const pid of sleepers) process.kill(pid, "SIGKILL");
+  return sleepers;
+}
 
 const compiled = process.env["ORRERY_BINARY"] !== undefined;
 
