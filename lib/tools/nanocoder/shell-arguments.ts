@@ -1,4 +1,5 @@
 /** Arguments of the builtins that take some of them for names, expressions, options or commands: bash looks into those words again. */
+import { isProgramText } from "./program-text.ts";
 import { assignedName, mentionNames, printsArguments } from "./shell-evaluation.ts";
 import { POSITIONAL, type Sink, SPECIAL, STANDARD_INPUT } from "./shell-flow.ts";
 import type { ShellReader } from "./shell-reader.ts";
@@ -64,6 +65,9 @@ export function mentionInArgument(reader: ShellReader, frame: CommandFrame, from
   }
   const evaluated = EVALUATING.has(program ?? "") || command.remote || command.runs;
   if (evaluated && (program !== "jobs" || command.flags.includes("x"))) sink("evaluated");
+  else if (command.text !== null && isProgramText(command.text, plain)) {
+    flows.sink({ kind: "evaluated", from: [from], at, language: command.text.name });
+  }
   if (SPECIAL.has(assignedName(plain) ?? "")) sink("evaluated");
   if (program !== null) flows.flow({ to: POSITIONAL, from, level: "value", at, via: program });
 }

@@ -7,6 +7,7 @@ import { assignedName, mentionNames, subscriptOf } from "./shell-evaluation.ts";
 import { newArithmeticFrame } from "./shell-expansions.ts";
 import { POSITIONAL, STANDARD_INPUT } from "./shell-flow.ts";
 import { isSubstituted, MIXED_UP, newDelimiterReading, newHereFrame, readDelimiter } from "./shell-here.ts";
+import { inputReading, noteProgram } from "./shell-input.ts";
 import type { ShellReader } from "./shell-reader.ts";
 import { type CommandFrame, ESCAPE, type Group, newCommandFrame, newSimpleCommand, OPAQUE, UNKNOWN } from "./shell-state.ts";
 
@@ -378,8 +379,6 @@ function beginArguments(reader: ShellReader, frame: CommandFrame, word: string, 
   if (command.program === "do") beginCommand(frame);
 }
 
-const SHELLS = new Set(["sh", "bash", "dash", "zsh", "ksh", "ash", "su", `${OPAQUE}SHELL`, `${OPAQUE}BASH`]);
-
 function noteArgument(reader: ShellReader, frame: CommandFrame, word: string, plain: string, at: number): void {
   // `for x do` has no separator before its body.
   endArgument(reader, frame, word, plain, at);
@@ -388,15 +387,14 @@ function noteArgument(reader: ShellReader, frame: CommandFrame, word: string, pl
 
 function noteWord(reader: ShellReader, frame: CommandFrame, plain: string, at: number): void {
   const command = frame.command;
-  const name = plain.slice(plain.lastIndexOf("/") + 1);
-  command.runs = command.shell && (/^-[A-Za-z]*c[A-Za-z]*$/.test(plain) || (command.runs && plain.startsWith("-")));
-  command.shell ||= SHELLS.has(name);
-  command.remote ||= name === "ssh";
+  const before = inputReading(command);
+  noteProgram(reader, command, plain, at);
   command.ended ||= plain === "--";
   command.previous = plain;
-  if (!command.shell && !command.remote) return;
-  if (command.input !== "") reader.flows.sink({ kind: "evaluated", from: [command.input], at });
-  frame.pending = frame.pending.map((document) => ({ ...document, evaluated: true }));
+  const evaluated = inputReading(command);
+  if (evaluated === null || before !== null) return;
+  if (command.input !== "") reader.flows.sink({ kind: "evaluated", from: [command.input], at, ...evaluated });
+  frame.pending = frame.pending.map((document) => ({ ...document, evaluated: document.evaluated ?? evaluated }));
 }
 
 const CALCULATING = new Set(["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"]);

@@ -29,7 +29,7 @@ export interface Edge {
 
 /**
  * `read_twice`: calculated, taken for a name, or for the option that makes the next word one; `evaluated`: run as
- * shell text, as its author says; `unknown`: given to a command that is not known.
+ * text of the shell or of another language, as its author says; `unknown`: given to a command that is not known.
  */
 export interface Sink {
   readonly kind: "arithmetic" | "read_twice" | "evaluated" | "unknown";
@@ -40,6 +40,10 @@ export interface Sink {
   readonly of?: string;
   /** Only if this is an array: what is declared for one is read as a list. */
   readonly list?: string;
+  /** `evaluated`: only if this command has no script of its own. */
+  readonly unless?: string;
+  /** `evaluated`: by what, if not by a shell. */
+  readonly language?: string | null;
 }
 
 export interface Hit {
@@ -47,6 +51,8 @@ export interface Hit {
   readonly level: Level;
   /** Null if a tag stands there itself. */
   readonly name: string | null;
+  /** What evaluates it, if not a shell. */
+  readonly language: string | null;
   readonly at: number;
 }
 
@@ -67,7 +73,13 @@ export const SPECIAL = new Set([
 export class Flows {
   readonly #edges = new Map<string, Edge>();
   readonly #sinks = new Map<string, Sink>();
-  readonly #facts = { integer: new Set<string>(), associative: new Set<string>(), array: new Set<string>(), function: new Set<string>() };
+  readonly #facts = {
+    integer: new Set<string>(),
+    associative: new Set<string>(),
+    array: new Set<string>(),
+    function: new Set<string>(),
+    scripted: new Set<string>(),
+  };
 
   flow(edge: Edge): void {
     this.#edges.set(`${edge.to}\0${edge.from}\0${edge.level}\0${edge.via ?? ""}`, edge);
@@ -77,23 +89,24 @@ export class Flows {
     this.#sinks.set(`${sink.kind}\0${sink.from.join("\0")}\0${sink.at}\0${sink.of ?? ""}\0${sink.list ?? ""}`, sink);
   }
 
-  note(fact: "integer" | "associative" | "array" | "function", name: string): void {
+  note(fact: "integer" | "associative" | "array" | "function" | "scripted", name: string): void {
     this.#facts[fact].add(name);
   }
 
   /** What reaches a place where it matters. `inert`: tags whose values are harmless everywhere. */
   hits(tags: readonly number[], inert: ReadonlySet<number>): readonly Hit[] {
     const levels = this.#spread(tags.filter((at) => !inert.has(at)));
-    const { integer, associative, array } = this.#facts;
+    const { integer, associative, array, scripted } = this.#facts;
     const assigned = [...this.#edges.values()].filter(({ to }) => SPECIAL.has(to) || integer.has(to))
       .map(({ from, at }): Sink => ({ kind: "read_twice", from: [from], at }));
-    return [...assigned, ...this.#sinks.values()].flatMap(({ kind, from, at, of, list }): readonly Hit[] => {
+    return [...assigned, ...this.#sinks.values()].flatMap(({ kind, from, at, of, list, unless, language = null }): readonly Hit[] => {
+      if (unless !== undefined && scripted.has(unless)) return [];
       const reached = from.map((source) => levels.get(source));
       if (reached.includes(undefined) || (of !== undefined && associative.has(of)) || (list !== undefined && !array.has(list))) return [];
       const last = from.at(-1) ?? "";
       const tag = last.startsWith("tag:");
       const level = reached.includes("output") ? "output" : "value";
-      return [{ kind, level, name: tag ? null : last, at: tag ? Number(last.slice(4)) : at }];
+      return [{ kind, level, name: tag ? null : last, language, at: tag ? Number(last.slice(4)) : at }];
     });
   }
 

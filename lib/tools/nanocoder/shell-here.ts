@@ -1,4 +1,5 @@
 /** Here-documents: their delimiters, their lines, and how they end. */
+import { inputReading } from "./shell-input.ts";
 import type { ShellReader } from "./shell-reader.ts";
 import { type CommandFrame, type DelimiterReading, type HereDocument, type HereFrame, OPAQUE } from "./shell-state.ts";
 
@@ -39,7 +40,7 @@ export function readDelimiter(reader: ShellReader, frame: CommandFrame, reading:
 function endDelimiter(reader: ShellReader, frame: CommandFrame, reading: DelimiterReading, at: number): false {
   const { text, strip, quoted } = reading;
   const substituted = isSubstituted(reader);
-  const evaluated = frame.command.shell || frame.command.remote;
+  const evaluated = inputReading(frame.command);
   if (substituted && frame.pending.length > 0) reader.lose(`a second here-document on one line ${MIXED_UP}`, at);
   if (/[^ -~]/.test(text)) reader.lose("an unusual delimiter of a here-document", at);
   frame.pending.push({ delimiter: text, strip, quoted, substituted, damaging: reader.dialect === "sh", evaluated });

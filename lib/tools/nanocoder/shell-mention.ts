@@ -1,5 +1,6 @@
 /** Tells the flows of a script (`shell-flow.ts`) what happens where a value, a variable or what a command prints stands. */
 import { assignedName, mentionNames, printsArguments, subscriptOf } from "./shell-evaluation.ts";
+import { inputReading } from "./shell-input.ts";
 import { MATCH, POSITIONAL, STANDARD_INPUT } from "./shell-flow.ts";
 import type { ShellReader } from "./shell-reader.ts";
 import type { CommandFrame, ParameterFrame } from "./shell-state.ts";
@@ -23,7 +24,7 @@ export function mention(reader: ShellReader, from: string, at: number): void {
         return reader.flows.sink({ kind: "arithmetic", from: [from], at });
       case "here":
         reader.flows.flow({ to: STANDARD_INPUT, from, level: "value", at });
-        if (frame.document.evaluated) reader.flows.sink({ kind: "evaluated", from: [from], at });
+        if (frame.document.evaluated !== null) reader.flows.sink({ kind: "evaluated", from: [from], at, ...frame.document.evaluated });
         mentionInSubstitution(reader, reader.frames.find((each) => each.kind === "command"), from, at);
         return;
       case "command":
@@ -56,7 +57,8 @@ function mentionInCommand(reader: ShellReader, frame: CommandFrame, from: string
   if (frame.redirect) {
     if (frame.duplicates) flows.sink({ kind: "read_twice", from: [from], at });
     if (frame.hereString) flows.flow({ to: STANDARD_INPUT, from, level: "value", at });
-    if (frame.hereString && (frame.command.shell || frame.command.remote)) flows.sink({ kind: "evaluated", from: [from], at });
+    const evaluation = frame.hereString ? inputReading(frame.command) : null;
+    if (evaluation !== null) flows.sink({ kind: "evaluated", from: [from], at, ...evaluation });
     return;
   }
   // A descriptor in a subscript, or words that the braces make.

@@ -2,6 +2,8 @@
  * What is known of a shell script that was read up to some character: plain data, so that a reading can be forked
  * where a section may or may not be there, and compared with another.
  */
+import type { ProgramReading } from "./program-text.ts";
+
 export type Dialect = "bash" | "sh";
 
 /** A quoted or expanded part of a word: it is there, but it cannot be a keyword, an operator or a comment. */
@@ -23,8 +25,15 @@ export interface HereDocument {
   readonly substituted: boolean;
   /** dash drops a byte where a line begins like the delimiter and goes on with a character beyond ASCII. */
   readonly damaging: boolean;
-  /** A shell reads it as a script. */
-  readonly evaluated: boolean;
+  /** A program reads it as one. */
+  readonly evaluated: Evaluation | null;
+}
+
+export interface Evaluation {
+  /** Not if this command turns out to have its program elsewhere; empty for one that cannot. */
+  readonly unless: string;
+  /** The program that reads it; null for a shell. */
+  readonly language: string | null;
 }
 
 /** A delimiter that is being read after `<<`. */
@@ -70,17 +79,21 @@ export interface SimpleCommand {
   ended: boolean;
   /** A word names a shell, so that `-c` announces a script. */
   shell: boolean;
+  /** It has its script: what follows are arguments. */
+  scripted: boolean;
+  /** A word names another interpreter. */
+  text: ProgramReading | null;
   /** A word is `ssh`. */
   remote: boolean;
   /** The next word is a script for a shell, or one of the options before it. */
   runs: boolean;
-  /** Words so far that begin with `-` or `+`, of a command that declares names. */
+  /** Words so far that begin with `-` or `+`, of a command that declares names; `-s` of a shell. */
   flags: string;
   /** Of `printf` and `read`. `value`: the next word is that of an option. */
   stage: "options" | "value" | "operands";
   /** What the word before may have of a value and be `-v`, of `test`; empty if it is `-v`, null if it cannot be. */
   operator: string[] | null;
-  /** The variable of a `for` or of `printf -v`. */
+  /** The variable of a `for` or of `printf -v`; what `xargs` puts its lines in place of. */
   target: string;
   /** What it prints, and what the command before it in a pipe prints; as sources of values. */
   output: string;
@@ -202,6 +215,8 @@ export function newSimpleCommand(): SimpleCommand {
     previous: "",
     ended: false,
     shell: false,
+    scripted: false,
+    text: null,
     remote: false,
     runs: false,
     flags: "",

@@ -1,6 +1,7 @@
 /** What is allowed in a body and still most likely a mistake, or a risk that quoting cannot take away. */
 import type { Approval } from "../tool.ts";
 import type { Parameter } from "./parameters.ts";
+import { remedyFor } from "./program-text.ts";
 import type { Hit } from "./shell-flow.ts";
 import type { Place } from "./shell-place.ts";
 import type { TagUse } from "./template.ts";
@@ -91,11 +92,15 @@ export function warnOfEvaluations(hits: readonly Hit[], uses: readonly TagUse[])
   const told = new Set(uses.filter((use) => warnOfSecondReading(use) !== null).map(({ at }) => at));
   const calculated = uses.filter(({ situation }) => situation.calculated).map(({ at }) => at);
   const isTold = ({ name, at }: Hit) => name === null ? told.has(at) : name.startsWith("$(") && calculated.some((use) => use > at);
-  return hits.filter((hit) => !isTold(hit)).map(({ kind, level, name, at }): TagWarning => {
+  return hits.filter((hit) => !isTold(hit)).map(({ kind, level, name, at, language }): TagWarning => {
     const what = name === null || !/^\w/.test(name) ? "Something of a value" : `\`$${name}\`, which holds something of a value,`;
     const remedy = "Make sure that it cannot be more than a plain word or number: declare type: integer, or a pattern.";
     if (kind === "unknown") {
       return { ...warning("unknown_command", `${what} is given to a command whose name is not written out`, remedy), at };
+    }
+    if (language !== null) {
+      const message = `${what} is part of a program that ${language} reads, where the quotes of the shell protect nothing`;
+      return { ...warning("second_evaluation", message, remedyFor(language)), at };
     }
     const how = kind === "evaluated" ? "is read as shell text a second time" : "is calculated or taken for a name";
     const since = level === "output" ? ", as it was printed by a command that was given one" : "";
