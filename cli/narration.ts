@@ -10,21 +10,22 @@ export type Narrator = (event: SessionEvent) => string | null;
 export function createNarrator(out: Pick<Out, "colors" | "columns">): Narrator {
   const { bold, dim, red, yellow } = out.colors;
   const labels = new Map<string, string>();
-  const width = Math.max(40, out.columns) - 32;
+  // Asked for every time: a window may change its size.
+  const width = () => Math.max(40, out.columns) - 32;
 
   const callLine = (event: Ended): string => {
     const { outcome, result } = event;
     const failed = result.is_error || outcome.kind === "unknown";
     const facts = [outcomeText(event), `${formatMs(event.duration_ms)}`, ...extras(event)].join(" · ");
     const line = `  ${labels.get(event.call) ?? event.call} ${failed ? red(facts) : dim(facts)}`;
-    return failed && result.text !== "" ? `${line}\n    ${dim(oneLine(result.text, width + 24))}` : line;
+    return failed && result.text !== "" ? `${line}\n    ${dim(oneLine(result.text, width() + 24))}` : line;
   };
 
   return (event) => {
     switch (event.type) {
       case "reply_committed":
         for (const call of event.calls) {
-          labels.set(call.call, `${bold(printable(call.name))} ${oneLine(shortInput(call.arguments), width)}`);
+          labels.set(call.call, `${bold(printable(call.name))} ${oneLine(shortInput(call.arguments), width())}`);
         }
         return null;
       case "call_ended":

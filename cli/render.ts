@@ -5,7 +5,8 @@
  */
 import { isKnown, type LiveEvent, type SessionEvent, type StoredEvent, type TurnResult } from "../mod.ts";
 import { createNarrator, type Narrator, shortInput } from "./narration.ts";
-import { oneLine, type Out, printable, type Shell } from "./terminal.ts";
+import { oneLine, type Out, printable, type Shell, wrap } from "./terminal.ts";
+import { widthOf } from "./width.ts";
 
 const UNANSWERED =
   "A call needed approval and nobody could be asked: run this on a terminal, list the tool in alwaysAllow of your settings, " +
@@ -51,7 +52,7 @@ export class Renderer {
   finish(result: TurnResult, session: string): void {
     this.pause();
     if (!this.#out.isTerminal && result.text !== "") this.#out.write(result.text.endsWith("\n") ? result.text : `${result.text}\n`);
-    this.#tell(summary(result, session, this.#err.colors));
+    this.#tell(summary(result, session, this.#err));
     if (result.unanswered) this.#tell(UNANSWERED);
   }
 
@@ -113,15 +114,19 @@ function isSaidAlready(event: SessionEvent): boolean {
   return event.type === "notice" && event.code === "workspace_untrusted";
 }
 
-function summary(result: TurnResult, session: string, { dim, red }: Out["colors"]): string {
+/** In a narrow terminal the facts have lines of their own, so that the session's id stays whole. */
+function summary(result: TurnResult, session: string, { colors, columns, isTerminal }: Out): string {
   const { input_tokens, output_tokens } = result.usage;
   const why = result.error?.message ?? result.detail;
-  const ended = result.reason === "completed"
-    ? dim("completed")
-    : red(`${result.reason}${why === undefined ? "" : `: ${oneLine(why, 400)}`}`);
+  const ended = result.reason === "completed" || why === undefined ? result.reason : `${result.reason}: ${oneLine(why, 400)}`;
+  const { dim, red } = colors;
+  const isWell = result.reason === "completed";
   const tokens = input_tokens + output_tokens === 0 ? [] : [`${input_tokens} + ${output_tokens} tokens`];
-  const facts = [`${count(result.steps, "step")}, ${count(result.calls.length, "call")}`, ...tokens, session];
-  return `${ended} ${dim(`· ${facts.join(" · ")}`)}`;
+  const facts = [`${count(result.steps, "step")}, ${count(result.calls.length, "call")}`, ...tokens, session].join(" · ");
+  const whole = `${ended} · ${facts}`;
+  if (!isTerminal || widthOf(whole) <= columns) return `${isWell ? dim(ended) : red(ended)} ${dim(`· ${facts}`)}`;
+  const lines = isWell ? wrap(whole, columns).map(dim) : [...wrap(ended, columns).map(red), ...wrap(facts, columns).map(dim)];
+  return lines.join("\n");
 }
 
 function count(number: number, noun: string): string {

@@ -3,12 +3,16 @@
  *
  * Where the terminal can rewrite a line, keys come one by one (raw mode) and readline edits, shows and remembers the
  * line. On a dumb terminal its own driver does what it can: there are lines and no keys.
+ *
+ * L1  A line is drawn only between `show` and what ends it: a window that changes its size at another time changes
+ *     nothing of what was written.
  */
 import { EventEmitter } from "node:events";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { type Out, printable } from "../terminal.ts";
 import { type History, HISTORY_LINES } from "./history.ts";
+import { KeyReader } from "./keys.ts";
 import { LEAVE_PASTES, MARK_PASTES, PasteReader } from "./paste.ts";
 
 export interface LineEditor {
@@ -49,12 +53,19 @@ function openKeys(history: History, listener: LineListener): LineEditor {
     resume: () => void stdin.resume(),
     setRawMode: (raw: boolean) => void stdin.setRawMode(raw),
   });
+  // Without a `resize`, at which readline would draw its line wherever the cursor is.
+  const screen = Object.defineProperty(
+    Object.assign(new EventEmitter(), { write: (text: string) => stderr.write(text) }),
+    "columns",
+    { get: () => stderr.columns },
+  );
+  let isShown = false;
   keys.on("keypress", (_text: unknown, key?: { readonly ctrl?: boolean }) => {
     if (key?.ctrl !== true) listener.beforeKey();
   });
   const lines = createInterface({
     input: keys as unknown as NodeJS.ReadableStream,
-    output: stderr,
+    output: screen as unknown as NodeJS.WritableStream,
     terminal: true,
     history: [...history.lines],
     historySize: HISTORY_LINES,
@@ -62,13 +73,25 @@ function openKeys(history: History, listener: LineListener): LineEditor {
   });
   keys.on("keypress", () => listener.afterKey());
   let pasting = false;
-  lines.on("line", (line) => listener.line(line, pasting)).on("SIGINT", () => listener.interrupt()).on("close", () => listener.end());
+  lines.on("line", (line) => {
+    isShown = false;
+    listener.line(line, pasting);
+  }).on("SIGINT", () => listener.interrupt()).on("close", () => listener.end());
   // After Ctrl-Z and fg.
   lines.on("SIGCONT", () => lines.resume());
   lines.on("history", (kept: string[]) => {
     if (!listener.isWorthKeeping()) kept.shift();
     else if (kept[0] !== undefined) history.add(kept[0]);
   });
+
+  const countRows = () => void Object.assign(lines, { prevRows: lines.getCursorPos().rows });
+  // The terminal has broken the rows anew already, so those of before are none to go back over.
+  const redraw = () => {
+    if (!isShown) return;
+    countRows();
+    lines.prompt(true);
+  };
+  stderr.on("resize", redraw);
 
   const insert = (text: string) => {
     const { line, cursor } = lines;
@@ -87,15 +110,26 @@ function openKeys(history: History, listener: LineListener): LineEditor {
     listener.afterKey();
   };
 
+  const press = (text: string) => {
+    keys.emit("data", Buffer.from(text));
+    // Bun 1.4.5 appends without counting the rows that it fills.
+    countRows();
+  };
+  // Only the first letter by readline: inside of a line Bun 1.4.5 writes several over what stands there.
+  const type = (text: string) => {
+    const [first = "", ...rest] = text;
+    press(first);
+    if (rest.length > 0) insert(rest.join(""));
+  };
+
   const pastes = new PasteReader();
+  const tokens = new KeyReader();
   const decoder = new TextDecoder();
   const receive = (bytes: Uint8Array) => {
     for (const { text, pasted } of pastes.read(decoder.decode(bytes, { stream: true }))) {
       if (pasted) paste(text);
-      else keys.emit("data", Buffer.from(text));
+      else for (const token of tokens.read(text)) token.typed ? type(token.text) : press(token.text);
     }
-    // Bun 1.4.5 inserts what comes at once without counting the rows that it fills.
-    Object.assign(lines, { prevRows: lines.getCursorPos().rows });
   };
   const hangUp = () => lines.close();
   stdin.on("data", receive).on("end", hangUp).on("error", hangUp);
@@ -103,6 +137,7 @@ function openKeys(history: History, listener: LineListener): LineEditor {
 
   return {
     show(prompt) {
+      isShown = true;
       lines.setPrompt(prompt);
       lines.prompt();
     },
@@ -110,14 +145,23 @@ function openKeys(history: History, listener: LineListener): LineEditor {
       return lines.line;
     },
     drop() {
+      isShown = false;
       lines.write(null, { ctrl: true, name: "e" });
       lines.write(null, { ctrl: true, name: "u" });
       stderr.write("\n");
     },
-    wipe: () => void stderr.write("\r\x1b[K"),
-    leave: () => void stderr.write("\n"),
+    wipe() {
+      isShown = false;
+      stderr.write("\r\x1b[K");
+    },
+    leave() {
+      isShown = false;
+      stderr.write("\n");
+    },
     close() {
+      isShown = false;
       stdin.off("data", receive).off("end", hangUp);
+      stderr.off("resize", redraw);
       stderr.write(LEAVE_PASTES);
       lines.close();
     },

@@ -133,7 +133,7 @@ const COMPLETED: TurnResult = {
   steps: 2,
   calls: [],
   usage: NONE,
-  speculation: { saved_ms: 0, wasted: 0 },
+  speculation: { saved_ms: 0, wasted: 0, wasted_ms: 0 },
 };
 type Ended = Extract<SessionEvent, { type: "call_ended" }>;
 type Bodies = SessionEvent extends infer Event ? Event extends SessionEvent ? Omit<Event, "v" | "session" | "seq" | "at"> : never : never;

@@ -48,7 +48,7 @@ export function startOnTerminal(args: readonly string[], { cwd, home, columns = 
 }
 
 /** On a terminal Deno itself clears a line of progress, unless it is told to be quiet. */
-function quietCommand(): readonly string[] {
+export function quietCommand(): readonly string[] {
   const [program = "", ...before] = orreryCommand();
   return before[0] === "run" ? [program, "run", "--quiet", ...before.slice(1)] : [program, ...before];
 }
