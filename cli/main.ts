@@ -25,7 +25,16 @@ const EXIT_CODES: Readonly<Record<Ending, number>> = {
   terminated: 143,
 };
 
-process.exit(EXIT_CODES[await main(process.argv.slice(2))]);
+process.exit(await start(process.argv.slice(2)));
+
+/** As the first process of a container it only looks after itself, run once more beneath. */
+async function start(args: readonly string[]): Promise<number> {
+  if (process.pid === 1 && missingPermissions().length === 0) {
+    const { isInit, runBeneath } = await import("../lib/platform/init.ts");
+    if (isInit()) return await runBeneath(args);
+  }
+  return EXIT_CODES[await main(args)];
+}
 
 async function main(args: readonly string[]): Promise<Ending> {
   const [first = ""] = args;

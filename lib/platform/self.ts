@@ -23,8 +23,13 @@ export function ownCommand(...args: readonly string[]): readonly string[] {
   const main = pathOf("../../cli/main.ts");
   // Without the flag, a module that a user's file imports and nobody has would be fetched from a registry.
   if (bun !== null) return [process.execPath, "--no-install", main, ...args];
-  const config = pathOf("../../deno.json");
-  return [process.execPath, "run", "-A", "--no-check", "--config", config, main, ...args];
+  return [process.execPath, "run", "-A", "--no-check", ...denoModules(args[0] === TOOL_HOST_ARGUMENT), main, ...args];
+}
+
+/** What bare names mean. A tool file gets by "orrery" what it may use: to load the whole would slow every call down. */
+export function denoModules(inToolHost: boolean): readonly string[] {
+  const config = ["--config", pathOf("../../deno.json")];
+  return inToolHost ? [...config, "--import-map", pathOf("./tool-files.json")] : config;
 }
 
 /** Whether the program that runs is ours, and not somebody else's that uses our library. */

@@ -1,0 +1,95 @@
+/**
+ * The program as the first process of a container (`unshare --pid`): what a tool left hidden ends with its call, and what
+ * strangers put beside it (`docker exec`) is left alone. Promise P4.
+ */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { listPids, type ProcessStat, readStat } from "../../lib/platform/proc.ts";
+import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
+import { ended, runOrrery, signal, startOrrery } from "../host/orrery.ts";
+
+const unshare = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"];
+const permitted = spawnSync(unshare[0] ?? "", [...unshare.slice(1), "true"]).status === 0;
+const NAMELESS = "env -i /bin/sh -c 'echo $$ > PLACE; exec sleep 300'";
+
+let workspace: TestWorkspace;
+
+beforeEach(async () => {
+  workspace = await createWorkspace();
+});
+
+afterEach(() => workspace.remove());
+
+interface Report {
+  readonly status: string;
+  readonly events: readonly { readonly type: string; readonly reaped?: readonly { readonly command: string }[] }[];
+}
+
+const start = () => ({ cwd: workspace.path, home: workspace.home, through: unshare });
+const args = (
+  model: string,
+) => ["run", "--trust-workspace", "--mode", "yolo", "--output-format", "json", "--events", "--model", model, "go"];
+const call = (name: string) => ({ name, arguments: {} });
+
+/** The PID 1 of the container that this process began, as it is seen from here. */
+function firstOf(pid: number | undefined): ProcessStat | undefined {
+  return listPids().map(readStat).find((stat) => stat?.ppid === pid) ?? undefined;
+}
+
+async function until(what: string, holds: () => boolean): Promise<void> {
+  const deadline = performance.now() + 10_000;
+  while (!holds()) {
+    if (performance.now() > deadline) throw new Error(`It did not come to this: ${what}`);
+    await sleep(10);
+  }
+}
+
+describe.skipIf(!permitted)("as PID 1 (skipped where unshare is not permitted)", () => {
+  test("a process that dropped its mark, its session and its parent ends with its call, and is told as reaped", async () => {
+    await workspace.tool("escape", `setsid ${NAMELESS.replace("PLACE", "hidden")} & while [ ! -s hidden ]; do sleep 0.01; done`);
+    await workspace.tool("look", "kill -0 $(cat hidden) 2>/dev/null && touch survived; echo looked");
+    const model = await workspace.script({ calls: [call("escape")] }, { calls: [call("look")] }, { text: "done" });
+    const ending = await runOrrery(args(model), start());
+    const { status, events } = JSON.parse(ending.stdout) as Report;
+    expect([ending.code, status]).toEqual([0, "completed"]);
+    expect([existsSync(join(workspace.path, "hidden")), existsSync(join(workspace.path, "survived"))]).toEqual([true, false]);
+    const [escaped] = events.filter((event) => event.type === "call_ended");
+    expect(escaped?.reaped?.map(({ command }) => command)).toEqual(["sleep"]);
+  }, 30_000);
+
+  test("what was put into the container meanwhile goes on, and its zombies are collected", async () => {
+    await workspace.tool("wait", "touch running; while [ ! -s stranger ]; do sleep 0.01; done; sleep 0.6");
+    await workspace.tool(
+      "look",
+      "kill -0 $(cat stranger) && echo alive > seen; ls /proc/[0-9]*/stat | xargs grep -l ' Z 1 ' > zombies || true",
+    );
+    const model = await workspace.script({ calls: [call("wait")] }, { calls: [call("look")] }, { text: "done" });
+    const child = startOrrery(args(model), start());
+    const end = ended(child);
+    await until("the tool runs", () => existsSync(join(workspace.path, "running")));
+    const enter = ["--target", String(firstOf(child.pid)?.pid), "--user", "--pid", "--mount", "--preserve-credentials", "sh", "-c"];
+    const orphans = `cd ${workspace.path}; setsid ${NAMELESS.replace("PLACE", "stranger")} & setsid sleep 0.05 & true`;
+    expect(spawnSync("nsenter", [...enter, orphans], { stdio: "ignore" }).status).toBe(0);
+    expect((await end).code).toBe(0);
+    expect(readFileSync(join(workspace.path, "seen"), "utf8")).toBe("alive\n");
+    expect(readFileSync(join(workspace.path, "zombies"), "utf8")).toBe("");
+  }, 30_000);
+
+  test("a signal reaches the run, and the exit code is its own", async () => {
+    await workspace.tool("wait", "touch running; exec sleep 300");
+    const child = startOrrery(args(await workspace.script({ calls: [call("wait")] }, { text: "done" })), start());
+    const end = ended(child);
+    await until("the tool runs", () => existsSync(join(workspace.path, "running")));
+    const init = firstOf(child.pid);
+    if (init === undefined) throw new Error("there is no PID 1");
+    // The first lets the tool finish, the second ends it.
+    process.kill(init.pid, "SIGTERM");
+    await sleep(300);
+    process.kill(init.pid, "SIGTERM");
+    expect((await end).code).toBe(143);
+    signal(child, "SIGKILL");
+  }, 30_000);
+});
