@@ -37,7 +37,7 @@ export function toReport({ session, model, result, reason, inert, events }: RunF
     steps: result?.steps ?? 0,
     calls: result?.calls ?? [],
     usage: result?.usage ?? { input_tokens: 0, output_tokens: 0 },
-    speculation: result?.speculation ?? { saved_ms: 0, wasted: 0 },
+    speculation: result?.speculation ?? { saved_ms: 0, wasted: 0, wasted_ms: 0 },
     ...(why === undefined ? {} : { reason: why }),
     ...(inert === null ? {} : { inert }),
     ...(events === undefined ? {} : { events: events.map(toPlainEvent) }),

@@ -30,6 +30,6 @@ function nothingOpen(session: Session): TurnResult {
     steps: 0,
     calls: [],
     usage: { input_tokens: 0, output_tokens: 0 },
-    speculation: { saved_ms: 0, wasted: 0 },
+    speculation: { saved_ms: 0, wasted: 0, wasted_ms: 0 },
   };
 }

@@ -18,7 +18,7 @@ export async function showSession(shell: Shell, flags: JsonFlag, id: string): Pr
 }
 
 function toObject(id: string, state: SessionState, status: string): object {
-  const { header } = state;
+  const { header, speculation: { saved_ms, wasted, wasted_ms } } = state;
   return {
     schema_version: 1,
     session: id,
@@ -31,7 +31,7 @@ function toObject(id: string, state: SessionState, status: string): object {
     opened_at: header?.opened_at ?? null,
     turns: state.counts.turns,
     usage: state.usage,
-    speculation: { saved_ms: state.speculation.saved_ms, wasted: state.speculation.wasted },
+    speculation: { saved_ms, wasted, wasted_ms },
     messages: transcript(state),
   };
 }
@@ -49,10 +49,15 @@ function writeTranscript(out: Out, id: string, { header, speculation }: SessionS
       if (line !== null && line !== "") out.write(`${line}\n`);
     }
   }
-  const { saved_ms, wasted } = speculation;
+  const { saved_ms, wasted, wasted_ms } = speculation;
   if (early.size > 0) {
-    out.write(`${dim(`early runs saved ${(saved_ms / 1000).toFixed(1)} s, ${wasted} of ${early.size} were thrown away`)}\n`);
+    const thrown = `${wasted} of ${early.size} were thrown away (${seconds(wasted_ms)})`;
+    out.write(`${dim(`early runs saved ${seconds(saved_ms)}, ${thrown}`)}\n`);
   }
+}
+
+function seconds(milliseconds: number): string {
+  return `${(milliseconds / 1000).toFixed(1)} s`;
 }
 
 function discardOf(event: SessionEvent, early: ReadonlyMap<string, string>, { colors }: Out): string | null {

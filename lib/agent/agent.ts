@@ -58,10 +58,11 @@ export interface Agent {
   /** @throws {ConfigError} no model can be chosen. @throws {JournalUnavailable} */
   create(options?: NewSessionOptions): Promise<Session>;
   /**
-   * With `as: "recorded"` the session keeps its own mode and model, whatever this runtime was opened with.
+   * With `as: "recorded"` the session keeps its own mode and model, whatever this runtime was opened with; with `inPlace`
+   * it is opened only if the path of its folder leads to where it led when it was recorded.
    * @throws {UsageError} there is no such session, or it may not be opened here. @throws {JournalHeld} another runtime drives it.
    */
-  open(id: string, options?: { readonly as?: "recorded" }): Promise<Session>;
+  open(id: string, options?: OpenOptions): Promise<Session>;
   /** Closes one session and forgets it. */
   release(session: Session): Promise<void>;
   /**
@@ -95,6 +96,11 @@ export interface Agent {
   /** @throws {UsageError} there is no such session. */
   events(id: string, after?: number): Promise<readonly LogRow[]>;
   close(): Promise<void>;
+}
+
+export interface OpenOptions {
+  readonly as?: "recorded";
+  readonly inPlace?: boolean;
 }
 
 /** The reading half of the journal. */
@@ -221,9 +227,9 @@ class Runtime implements Agent {
     );
   }
 
-  async open(id: string, options: { readonly as?: "recorded" } = {}): Promise<Session> {
-    const overrides = options.as === "recorded" ? {} : this.#options;
-    return this.#keep(await openSession(this.#open(), id, (header) => this.#needs(header, overrides)));
+  async open(id: string, { as, inPlace = false }: OpenOptions = {}): Promise<Session> {
+    const overrides = as === "recorded" ? {} : this.#options;
+    return this.#keep(await openSession(this.#open(), id, (header) => this.#needs(header, overrides, inPlace)));
   }
 
   async release(session: Session): Promise<void> {
@@ -306,9 +312,12 @@ class Runtime implements Agent {
     return model.startsWith("local/") ? baseUrl ?? setting : undefined;
   }
 
-  async #needs(header: SessionHeader, overrides: Overrides): Promise<SessionNeeds> {
+  async #needs(header: SessionHeader, overrides: Overrides, inPlace: boolean): Promise<SessionNeeds> {
     const { mode, model, baseUrl } = overrides;
     const workspace = findWorkspace(header.workspace, "/", null);
+    if (inPlace && workspace !== header.workspace) {
+      throw new UsageError(`Cannot open that session as its folder, "${header.workspace}", is not there any more as it was`);
+    }
     if (overrides.onlyHere === true && workspace !== this.workspace) {
       throw new UsageError(`Cannot go on with that session in "${this.workspace}" as it works in "${workspace}": leave --workspace out`);
     }

@@ -4,6 +4,7 @@
  *
  * A1  A result with the id of an open call belongs to it. Any other id is a model's, and means a call that was told without one:
  *     the oldest that returned just this, else the oldest that the turn has not made, else the oldest.
+ * A2  What is said after a call that is held back is told after it.
  */
 interface Announced {
   readonly key: string;
@@ -22,21 +23,29 @@ const MOST_OPEN = 1000;
 
 export class AnnouncedCalls {
   readonly #open: Announced[] = [];
+  /** A held call, and what was said since. */
+  readonly #waiting: (Announced | (() => void))[] = [];
 
   /** `holds`: whether the call is held back for a moment, as the code may be about to make it. */
   announce(key: string, given_id: string | undefined, holds: boolean, say: (id: string) => void): void {
     const announced: Announced = { key, given_id, told_id: given_id ?? crypto.randomUUID(), status: { kind: "told" }, say };
-    if (holds) announced.status = { kind: "held", timer: setTimeout(() => tell(announced), 0) };
-    else say(announced.told_id);
-    if (this.#open.push(announced) > MOST_OPEN) this.#open.splice(0, 1).forEach(tell);
+    if (holds) announced.status = { kind: "held", timer: setTimeout(() => this.#settle(announced, "told"), 0) };
+    this.#waiting.push(announced);
+    this.#tellWaiting();
+    if (this.#open.push(announced) > MOST_OPEN) this.#open.splice(0, 1).forEach((oldest) => this.#settle(oldest, "told"));
+  }
+
+  /** Tells something else. A2. */
+  follow(tell: () => void): void {
+    this.#waiting.push(tell);
+    this.#tellWaiting();
   }
 
   /** The oldest held call of this key is made by the turn itself. */
   make(key: string): { readonly id: string | undefined; returns(value: unknown): void } | null {
     const announced = this.#open.find((each) => each.key === key && each.status.kind === "held");
-    if (announced?.status.kind !== "held") return null;
-    clearTimeout(announced.status.timer);
-    announced.status = { kind: "made" };
+    if (announced === undefined) return null;
+    this.#settle(announced, "made");
     return { id: announced.given_id, returns: (value) => void (announced.returned = textOf(value)) };
   }
 
@@ -45,8 +54,25 @@ export class AnnouncedCalls {
     const announced = this.#find(id, result);
     if (announced === undefined) return id;
     this.#open.splice(this.#open.indexOf(announced), 1);
-    tell(announced);
+    this.#settle(announced, "told");
     return announced.status.kind === "made" ? null : announced.told_id;
+  }
+
+  #settle(announced: Announced, kind: "told" | "made"): void {
+    if (announced.status.kind !== "held") return;
+    clearTimeout(announced.status.timer);
+    announced.status = { kind };
+    this.#tellWaiting();
+  }
+
+  /** A2. */
+  #tellWaiting(): void {
+    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
+      if (typeof next !== "function" && next.status.kind === "held") return;
+      this.#waiting.shift();
+      if (typeof next === "function") next();
+      else if (next.status.kind === "told") next.say(next.told_id);
+    }
   }
 
   /** A1. */
@@ -58,13 +84,6 @@ export class AnnouncedCalls {
     return nameless.find((each) => each.returned !== undefined && each.returned === returned) ??
       nameless.find(({ status }) => status.kind !== "made") ?? nameless[0];
   }
-}
-
-function tell(announced: Announced): void {
-  if (announced.status.kind !== "held") return;
-  clearTimeout(announced.status.timer);
-  announced.status = { kind: "told" };
-  announced.say(announced.told_id);
 }
 
 function textOf(value: unknown): string {

@@ -98,6 +98,7 @@ export class BaseAgent {
   #runtime: Agent | null = null;
   #session: Promise<Session> | null = null;
   #opened: Session | null = null;
+  #closed = false;
 
   constructor(options: BaseAgentOptions = {}) {
     this.#options = options;
@@ -168,10 +169,10 @@ export class BaseAgent {
    */
   async sendToolCall(name: string, args: string | object, callId?: string): Promise<void> {
     const text = typeof args === "string" ? args : JSON.stringify(args);
-    const say = (call_id: string) => this.#say("tool_call", { tool_name: name, arguments: toObject(text), call_id });
+    const toMessage = (call_id: string) => wire("tool_call", { tool_name: name, arguments: toObject(text), call_id });
     const turn = this.#turn();
-    if (turn === null) this.#announced.announce("", callId, false, say);
-    else turn.announce(name, text, callId, say);
+    if (turn === null) this.#announced.announce("", callId, false, (call_id) => this.#say(toMessage(call_id)));
+    else turn.announce(name, text, callId, toMessage);
   }
 
   /** An id that was not sent with a call is a model's: the result is told under the id of a call that was sent without one. */
@@ -194,21 +195,24 @@ export class BaseAgent {
 
   /** A message of any type, for those who watch the session and the call that this runs for. */
   async send({ type, data }: { readonly type: string; readonly data: unknown }): Promise<void> {
-    this.#say(type, data);
+    this.#say(wire(type, data));
   }
 
   /** Its session, opened when it is first needed. */
-  session(): Promise<Session> {
-    return this.#session ??= this.#openSession();
+  async session(): Promise<Session> {
+    this.#checkOpen();
+    return await (this.#session ??= this.#openSession());
   }
 
   /** The runtime that its sessions run on: its own, and those that are begun over HTTP. */
   get runtime(): Agent {
+    this.#checkOpen();
     return this.#runtime ??= this.#openRuntime();
   }
 
-  /** Ends every call, session and process of it. */
+  /** Ends every call, session and process of it, and the agent with them: its session is another agent's to go on with. */
   async close(): Promise<void> {
+    this.#closed = true;
     await this.#runtime?.close();
   }
 
@@ -220,6 +224,13 @@ export class BaseAgent {
     const session = await this.session();
     const attempt: Attempt = {};
     return toText(await attempts.run(attempt, () => session.prompt(input, { source: "agent" })), attempt);
+  }
+
+  #checkOpen(): void {
+    if (!this.#closed) return;
+    const id = this.#opened?.id ?? this.#options.session;
+    const instead = id === undefined ? "a new agent" : `a new agent with session: "${id}"`;
+    throw new Error(`Cannot go on with this agent as it is closed: make ${instead}`);
   }
 
   async #openSession(): Promise<Session> {
@@ -240,7 +251,7 @@ export class BaseAgent {
   async #run(code: (input: string) => Promise<string>, turn: CodeTurn, input: string): Promise<string> {
     const attempt = attempts.getStore();
     try {
-      const say = (message: WireMessage) => void (turn.say(message) || this.#tell(message));
+      const say = (message: WireMessage) => turn.say(message);
       return await turns.run({ agent: this, turn }, () => speaker.run({ agent: this, say }, () => code(input)));
     } catch (error) {
       if (attempt !== undefined) attempt.thrown = error;
@@ -271,8 +282,7 @@ export class BaseAgent {
     return result;
   }
 
-  #say(type: string, data: unknown): void {
-    const message: WireMessage = { type, data, timestamp: new Date().toISOString() };
+  #say(message: WireMessage): void {
     const current = speaker.getStore();
     if (current !== undefined && (current.agent ?? this) === this) current.say(message);
     else this.#tell(message);
@@ -281,6 +291,10 @@ export class BaseAgent {
   #tell(message: WireMessage): void {
     this.#opened?.tell(toLiveEvent(this.#opened.id, message));
   }
+}
+
+function wire(type: string, data: unknown): WireMessage {
+  return { type, data, timestamp: new Date().toISOString() };
 }
 
 function toText(result: TurnResult, { thrown }: Attempt): string {

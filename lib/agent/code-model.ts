@@ -1,19 +1,31 @@
 /** An agent's own code in the place of its model: see `code-turn.ts`. One for each session. */
 import type { Model, ModelEvent, ModelRequest } from "../model/model.ts";
 import type { Message } from "../session/message.ts";
+import type { WireMessage } from "../tools/sdk/wire.ts";
 import { CodeTurn, type Respond } from "./code-turn.ts";
 
-export class CodeModel implements Model {
+/** What drives a session: a model, or code in its place, which has words of its own for those who watch. */
+export interface SessionModel extends Model {
+  /** Before the first request. */
+  speakTo?(tell: (message: WireMessage) => void): void;
+}
+
+export class CodeModel implements SessionModel {
   readonly id: string;
   /** Sessions that work for a call of this one have no code: the model drives them. */
   readonly plain: Model;
   readonly #respond: Respond;
   #open: { readonly number: number; readonly turn: CodeTurn } | null = null;
+  #tell: (message: WireMessage) => void = () => undefined;
 
   constructor(model: Model, respond: Respond) {
     this.id = model.id;
     this.plain = model;
     this.#respond = respond;
+  }
+
+  speakTo(tell: (message: WireMessage) => void): void {
+    this.#tell = tell;
   }
 
   async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, void> {
@@ -41,7 +53,7 @@ export class CodeModel implements Model {
     if (this.#open?.number === number) return this.#open.turn;
     // A turn that ended while its code still waited (by a limit) is not asked for again.
     this.#open?.turn.stop();
-    const turn = new CodeTurn(request, at, this.#respond);
+    const turn = new CodeTurn(request, at, this.#respond, this.#tell);
     this.#open = { number, turn };
     return turn;
   }

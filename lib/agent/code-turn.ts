@@ -8,6 +8,7 @@
  * C3  The code gets results as the log has them, never as they were shortened for a model. Calls that the model made in
  *     the turn are not the code's: the log names another one than `BY_CODE` as the author of their reply.
  * C4  When the turn is stopped, whatever the code waits for is rejected, and whatever it asks for from then on.
+ * C5  What the code tells its watchers is told when it is said, in that order: it waits for no reply and for no call.
  */
 import type { Model, ModelEvent, ModelReply, ModelRequest } from "../model/model.ts";
 import { ModelError } from "../model/model.ts";
@@ -57,8 +58,8 @@ export class CodeTurn {
   readonly #wanted: WantedCall[] = [];
   /** Calls of the reply before, in its order, whose results the next request has. */
   #asked: readonly WantedCall[] = [];
-  readonly #said: WireMessage[] = [];
   readonly #announced = new AnnouncedCalls();
+  readonly #tell: (message: WireMessage) => void;
   #consultation: Consultation | null = null;
   #consulted = false;
   #stopped = false;
@@ -66,7 +67,8 @@ export class CodeTurn {
   #wake = Promise.withResolvers<void>();
 
   /** `at`: where the prompt of the turn stands among the messages. */
-  constructor({ messages: shown, turn }: ModelRequest, at: number, respond: Respond) {
+  constructor({ messages: shown, turn }: ModelRequest, at: number, respond: Respond, tell: (message: WireMessage) => void) {
+    this.#tell = tell;
     const messages = turn?.whole ?? shown;
     const prompt = messages[at];
     this.#input = prompt?.role === "user" ? prompt.text : "";
@@ -104,17 +106,14 @@ export class CodeTurn {
     return await settle.promise;
   }
 
-  /** False if nobody listens to the turn any more. */
-  say(message: WireMessage): boolean {
-    if (this.#stopped || this.#ending !== null) return false;
-    this.#said.push(message);
-    this.#stir();
-    return true;
+  /** C5. */
+  say(message: WireMessage): void {
+    this.#announced.follow(() => this.#tell(message));
   }
 
   /** A call that the code tells of, and perhaps makes next. */
-  announce(name: string, given: string, call_id: string | undefined, say: (id: string) => void): void {
-    this.#announced.announce(keyOf(name, given), call_id, true, say);
+  announce(name: string, given: string, call_id: string | undefined, toMessage: (id: string) => WireMessage): void {
+    this.#announced.announce(keyOf(name, given), call_id, true, (id) => this.#tell(toMessage(id)));
   }
 
   /** The id under which a result that the code tells of is told; null if the log tells it. */
@@ -139,7 +138,6 @@ export class CodeTurn {
     let usage: Used = NOTHING_USED;
     for (;;) {
       if (signal.aborted) throw new ModelError("transport", "The turn was stopped");
-      for (const message of this.#said.splice(0)) yield { type: "said", message };
       if (this.#consultation !== null) {
         const consulted = yield* this.#consult(this.#consultation, request, model, at, signal);
         if (consulted === null) return;

@@ -1,11 +1,12 @@
 /** What the journal holds of the sessions that a desk is for, without opening any. */
 import { realpathSync } from "node:fs";
-import { sep } from "node:path";
+import { resolve, sep } from "node:path";
 import { isKnown } from "../session/event.ts";
 import { initialState, type SessionState } from "../session/state.ts";
 import type { SessionStatus } from "../session/status.ts";
 import type { Log } from "./agent.ts";
-import { DeskRefusal } from "./desk-refusal.ts";
+import { DeskRefusal, notAdmitted, workspaceGone } from "./desk-refusal.ts";
+import { isInPlace } from "./in-place.ts";
 import { readState } from "./log-state.ts";
 
 const KNOWN_STATES = 16;
@@ -26,6 +27,8 @@ export class Records {
   /** The least recently used first. */
   readonly #states = new Map<string, SessionState>();
   readonly #seen = new Map<string, Seen>();
+  /** Counts sessions that were forgotten: a look that began before is not kept. */
+  #forgotten = 0;
 
   /** `log` is asked for at first use: that opens the journal. */
   constructor(log: () => Log, roots: readonly string[]) {
@@ -35,10 +38,13 @@ export class Records {
 
   /** Number of the last event; only the first one is read for it. @throws {DeskRefusal} there is no such session for this desk. */
   async head(id: string): Promise<number> {
-    const seen = this.#seen.get(id);
-    const known = seen !== undefined && performance.now() - seen.at < FRESH_MS ? seen : await this.#look(id, seen?.workspace ?? null);
-    if (known !== null && this.admits(known.workspace)) return known.head;
-    throw new DeskRefusal("unknown_session", `Cannot find session "${id}"`);
+    return (await this.#find(id)).head;
+  }
+
+  /** Before anything is begun in the session's folder. @throws {DeskRefusal} there is no such session, or its folder is not in place. */
+  async checkInPlace(id: string): Promise<void> {
+    const { workspace } = await this.#find(id);
+    if (!isInPlace(workspace)) throw workspaceGone(id, workspace);
   }
 
   /** The state that the journal leads to; what was folded before is not read again. @throws {DeskRefusal} */
@@ -59,6 +65,7 @@ export class Records {
   forget(id: string): void {
     this.#states.delete(id);
     this.#seen.delete(id);
+    this.#forgotten++;
   }
 
   /** The folder without symlinks. @throws {DeskRefusal} it is none, or not one for this desk; which of them is not said. */
@@ -69,20 +76,30 @@ export class Records {
     } catch {
       // There is no such folder, or no way to it.
     }
-    throw new DeskRefusal("unacceptable", `Cannot work in "${workspace}" as it is not a folder below those that this server is for`);
+    throw notAdmitted(workspace);
   }
 
-  admits(workspace: string): boolean {
+  admits(recorded: string): boolean {
+    const workspace = resolve(recorded);
     return this.roots.some((root) => workspace === root || workspace.startsWith(root.endsWith(sep) ? root : root + sep));
+  }
+
+  async #find(id: string): Promise<Seen> {
+    const seen = this.#seen.get(id);
+    const known = seen !== undefined && performance.now() - seen.at < FRESH_MS ? seen : await this.#look(id, seen?.workspace ?? null);
+    if (known !== null && this.admits(known.workspace)) return known;
+    throw new DeskRefusal("unknown_session", `Cannot find session "${id}"`);
   }
 
   /** `workspace`: from an earlier look; the first event never changes. */
   async #look(id: string, workspace: string | null): Promise<Seen | null> {
+    const forgotten = this.#forgotten;
     const head = await this.#log().head(id);
     const place = head === 0 ? null : workspace ?? await this.#readWorkspace(id);
     this.#seen.delete(id);
     if (place === null) return null;
     const seen = { workspace: place, head, at: performance.now() };
+    if (forgotten !== this.#forgotten) return seen;
     this.#seen.set(id, seen);
     dropOldest(this.#seen, KNOWN_SESSIONS);
     return seen;

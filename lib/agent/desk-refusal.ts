@@ -23,6 +23,8 @@ export type RefusalCode =
   /** The prompt with this key was queued, and dropped before its turn began. */
   | "dropped"
   | "unacceptable"
+  /** The session's folder is not the one any more that it was opened in. */
+  | "workspace_gone"
   /** Another prompt was sent with this key. */
   | "key_reused"
   | "too_many_turns"
@@ -35,9 +37,31 @@ export type RefusalCode =
 
 export class DeskRefusal extends Error {
   override readonly name = "DeskRefusal";
-  constructor(readonly code: RefusalCode, message: string, options?: ErrorOptions) {
+  /** The option that is at fault. */
+  readonly field: string | null;
+  constructor(
+    readonly code: RefusalCode,
+    message: string,
+    { field = null, ...options }: ErrorOptions & { readonly field?: string | null } = {},
+  ) {
     super(message, options);
+    this.field = field;
   }
+}
+
+/** The same for every folder that is none for this desk, and for none at all. */
+export function notAdmitted(workspace: string): DeskRefusal {
+  return new DeskRefusal("unacceptable", `Cannot work in "${workspace}" as it is not a folder below those that this server is for`, {
+    field: "workspace",
+  });
+}
+
+/** Says nothing of where its path leads now. */
+export function workspaceGone(session: string, workspace: string): DeskRefusal {
+  return new DeskRefusal(
+    "workspace_gone",
+    `Cannot go on with session "${session}" as its folder, "${workspace}", is not there any more as it was`,
+  );
 }
 
 /** What the parts below throw, as a refusal; anything else is a fault and stays what it is. */

@@ -95,7 +95,7 @@ export class Seats {
       if (known?.session?.broken === true) void this.release(id);
       else if (known !== undefined) return known;
       const leaving = this.#leaving.get(id);
-      if (leaving === undefined) return this.#add(id, () => this.#agent.open(id, { as: "recorded" }));
+      if (leaving === undefined) return this.#add(id, () => this.#agent.open(id, { as: "recorded", inPlace: true }));
       await leaving;
     }
   }

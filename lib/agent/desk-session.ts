@@ -5,6 +5,7 @@
  * S2  What is shown is what is durable: the state is folded from the feed, never taken from the writer.
  * S3  After a failed append the session is of no more use (`broken`): it must be opened again.
  * S4  A turn that only waits for answers can be left: it stays open in the log, as after a crash, and can be resumed.
+ * S5  Nothing begins, and nothing that waited is let go on, in a folder that is not in place any more.
  */
 import type { CallState, SessionState } from "../session/state.ts";
 import { evolve } from "../session/state.ts";
@@ -13,7 +14,8 @@ import { type EventOf, isKnown, type SessionEvent } from "../session/event.ts";
 import { next } from "../session/next.ts";
 import { entriesOf } from "../session/transcript.ts";
 import { Approvals } from "./desk-approvals.ts";
-import { DeskRefusal } from "./desk-refusal.ts";
+import { DeskRefusal, workspaceGone } from "./desk-refusal.ts";
+import { isInPlace } from "./in-place.ts";
 import { inputDigest } from "../gate/authorize.ts";
 import type { Answer, Question } from "./approver.ts";
 import type { FeedEvent } from "./feed.ts";
@@ -162,6 +164,7 @@ export class DeskSession {
   /** Takes up a turn that was left open. @throws {DeskRefusal} nothing is open, or it is running. */
   resume(): Omit<TakenPrompt, "queued"> {
     if (this.#running !== null) throw new DeskRefusal("busy", `Cannot resume session "${this.id}" as its turn is running`);
+    if (this.#shown.turn.kind !== "idle") this.#checkInPlace();
     const { turn, told } = this.#takeUp(null);
     return { turn, ended: told };
   }
@@ -212,6 +215,7 @@ export class DeskSession {
     if (input_digest !== undefined && input_digest !== asked.status.input_digest) {
       throw altered(call);
     }
+    if (answer.decision === "allow") this.#checkInPlace();
     if (!this.#approvals.answer(call, answer)) throw new DeskRefusal("settled", `Cannot answer call "${call}" as it has been answered`);
     const recorded = new Promise<SessionEvent>((resolve) => void this.#answered.set(call, resolve));
     const event = await Promise.race([recorded, this.#running.ended.then(() => null)]);
@@ -226,6 +230,7 @@ export class DeskSession {
   /** As `answer`, for a call that `asksFor` knows; resolves when the answer is on its way. @throws {DeskRefusal} */
   answerBelow(call: string, { input_digest, ...answer }: Answering): void {
     if (input_digest !== undefined && input_digest !== this.#below.get(call)?.input_digest) throw altered(call);
+    if (answer.decision === "allow") this.#checkInPlace();
     if (!this.#approvals.answer(call, answer)) throw new DeskRefusal("settled", `Cannot answer call "${call}" as it has been answered`);
   }
 
@@ -260,7 +265,8 @@ export class DeskSession {
   get #onlyWaits(): boolean {
     const { turn, speculation } = this.#shown;
     if (turn.kind === "idle" || turn.phase.kind !== "calling" || this.#answered.size > 0) return false;
-    return next(this.#shown).every(({ kind }) => kind === "ask_person") && speculation.open.every(({ ended_at }) => ended_at !== null);
+    return next(this.#shown).every(({ kind }) => kind === "ask_person") &&
+      speculation.open.every(({ duration_ms }) => duration_ms !== null);
   }
 
   async #begin(text: string, by: PromptedBy): Promise<TakenPrompt> {
@@ -271,6 +277,7 @@ export class DeskSession {
         `Cannot prompt session "${this.id}" as turn ${turn.turn} was interrupted: resume or cancel it first`,
       );
     }
+    this.#checkInPlace();
     const durable = Promise.withResolvers<void>();
     const { told } = this.#run(this.session.state().counts.turns + 1, null, (options) => {
       const begun = this.session.begin(text, { ...options, ...by });
@@ -279,6 +286,12 @@ export class DeskSession {
     });
     await durable.promise;
     return { turn: this.session.state().counts.turns, queued: false, ended: told };
+  }
+
+  /** S5. @throws {DeskRefusal} */
+  #checkInPlace(): void {
+    const workspace = this.session.state().header?.workspace ?? "";
+    if (!isInPlace(workspace)) throw workspaceGone(this.id, workspace);
   }
 
   #takeUp(stopped: StopReason | null): Running {

@@ -4,21 +4,26 @@
  *
  * D1  A session is open here at most once; it is opened when something is to be done with it and released when idle.
  * D2  Looking at a session never opens it: state and events come from what is durable.
- * D3  Only sessions in the folders that the desk is for exist for it.
+ * D3  Only sessions in the folders that the desk is for exist for it, and nothing is begun in one whose folder is not in
+ *     place any more.
+ * D4  A client's choice of a model names no file of this machine.
  */
+import { UsageError } from "../config/error.ts";
 import { JournalHeld, type SessionSummary } from "../journal/journal.ts";
 import type { SessionState } from "../session/state.ts";
 import type { SessionStatus } from "../session/status.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
 import type { Agent } from "./agent.ts";
+import { Entrances } from "./desk-entrances.ts";
+import { checkModelName, toModelRefusal } from "./desk-models.ts";
 import { Records } from "./desk-records.ts";
-import { DeskRefusal, toRefusal } from "./desk-refusal.ts";
+import { DeskRefusal, notAdmitted, toRefusal } from "./desk-refusal.ts";
 import type { Answering, DeskSession, QueuedPrompt, TakenPrompt } from "./desk-session.ts";
 import { Seats } from "./desk-seats.ts";
 import type { FeedEvent } from "./feed.ts";
 import type { Fork } from "./fork.ts";
 import type { NewSessionOptions } from "./options.ts";
-import type { PromptedBy } from "./session.ts";
+import type { PromptedBy, Session } from "./session.ts";
 import { type Batch, type Line, Readers } from "./readers.ts";
 
 export interface DeskOptions {
@@ -63,6 +68,7 @@ export class Desk {
   readonly #records: Records;
   readonly #readers: Readers;
   readonly #seats: Seats;
+  readonly #entrances = new Entrances();
   readonly #watchers = new Set<(event: FeedEvent) => void>();
   #draining = false;
 
@@ -103,8 +109,8 @@ export class Desk {
     this.#watchers.add(watcher);
   }
 
-  toolbox(workspace?: string): Promise<Toolbox> {
-    return refusing(() => this.#agent.toolbox(workspace === undefined ? undefined : this.#records.admit(workspace)));
+  toolbox(workspace = this.#defaultWorkspace): Promise<Toolbox> {
+    return refusing(() => this.#agent.toolbox(this.#records.admit(workspace)));
   }
 
   /** @throws {DeskRefusal} the journal takes no writes. */
@@ -115,9 +121,10 @@ export class Desk {
   create(options: NewSessionOptions): Promise<SessionView> {
     return refusing(async () => {
       this.#checkNotDraining();
-      const workspace = this.#records.admit(options.workspace ?? this.roots[0] ?? this.#agent.workspace);
+      const workspace = this.#records.admit(options.workspace ?? this.#defaultWorkspace);
+      if (options.model !== undefined) await checkModelName(this.#agent, options.model, workspace);
       this.#seats.makeRoom();
-      const session = await this.#agent.create({ ...options, workspace });
+      const session = await this.#createIn(workspace, options);
       return await this.#seats.useNew(session, ({ state, status, queued }) => ({ state, status, queued }));
     });
   }
@@ -139,10 +146,9 @@ export class Desk {
 
   /** Nothing is begun for a prompt that the log has with the same `key`. */
   prompt(id: string, text: string, { if_busy, ...by }: PromptedBy & { readonly if_busy: "refuse" | "queue" }): Promise<TakenPrompt> {
-    return refusing(async () => {
+    return this.#within(id, async () => {
       this.#checkNotDraining();
-      await this.#checkKnown(id);
-      return await this.#seats.use(id, (session) => {
+      return await this.#use(id, (session) => {
         const known = by.key === undefined ? null : session.known(by.key, text);
         if (known !== null) return known;
         this.#checkMayBegin(session);
@@ -152,10 +158,9 @@ export class Desk {
   }
 
   resume(id: string): Promise<Omit<TakenPrompt, "queued">> {
-    return refusing(async () => {
+    return this.#within(id, async () => {
       this.#checkNotDraining();
-      await this.#checkKnown(id);
-      return await this.#seats.use(id, (session) => {
+      return await this.#use(id, (session) => {
         this.#checkMayBegin(session);
         return session.resume();
       });
@@ -164,21 +169,23 @@ export class Desk {
 
   /** Where another runtime drives the session it is asked to, and the answer comes when it has. */
   cancel(id: string, grace_ms: number): Promise<{ readonly turn: number; readonly dropped: number }> {
-    return refusing(async () => {
+    return this.#within(id, async () => {
       const { turn } = (await this.view(id)).state;
       if (turn.kind === "idle") throw new DeskRefusal("no_turn", `Cannot cancel in session "${id}" as no turn is open`);
       try {
-        return await this.#seats.use(id, (session) => session.cancel(CANCELLED, grace_ms));
+        return await this.#use(id, (session) => session.cancel(CANCELLED, grace_ms));
       } catch (error) {
-        if (!(error instanceof JournalHeld)) throw error;
+        // A turn can be closed without its folder.
+        if (!(error instanceof JournalHeld || (error instanceof DeskRefusal && error.code === "workspace_gone"))) throw error;
         await this.#agent.cancel(id, { grace_ms });
+        this.#records.forget(id);
         return { turn: turn.turn, dropped: 0 };
       }
     });
   }
 
   answer(id: string, call: string, answer: Answering): Promise<void> {
-    return refusing(async () => {
+    return this.#within(id, async () => {
       await this.#checkKnown(id);
       const driven = this.#seats.get(id);
       if (driven === null) return await this.#answerBelow(id, call, answer);
@@ -187,25 +194,27 @@ export class Desk {
   }
 
   fork(id: string, at: number | undefined): Promise<Fork> {
-    return refusing(async () => {
+    return this.#within(id, async () => {
       this.#checkNotDraining();
-      await this.#checkKnown(id);
+      await this.#records.checkInPlace(id);
       return await this.#agent.fork(id, at);
     });
   }
 
-  /** @throws {DeskRefusal} `busy` while a turn runs. */
+  /** Two at once are one. @throws {DeskRefusal} `busy` while a turn runs. */
   remove(id: string): Promise<void> {
-    return refusing(async () => {
-      await this.#checkKnown(id);
-      if (this.#seats.get(id)?.running === true) {
-        throw new DeskRefusal("busy", `Cannot remove session "${id}" as a turn is running: cancel it first`);
-      }
-      await this.#seats.release(id);
-      await this.#agent.remove(id);
-      this.#records.forget(id);
-      this.#readers.remove(id);
-    });
+    return refusing(() =>
+      this.#entrances.remove(id, async () => {
+        await this.#checkKnown(id);
+        if (this.#seats.get(id)?.running === true) {
+          throw new DeskRefusal("busy", `Cannot remove session "${id}" as a turn is running: cancel it first`);
+        }
+        await this.#seats.release(id);
+        await this.#agent.remove(id);
+        this.#records.forget(id);
+        this.#readers.remove(id);
+      })
+    );
   }
 
   /** Number of the last event. */
@@ -258,6 +267,40 @@ export class Desk {
     for (const session of this.#seats.all) session.leave();
     await this.#seats.releaseAll();
     return stopped.size;
+  }
+
+  get #defaultWorkspace(): string {
+    return this.roots[0] ?? this.#agent.workspace;
+  }
+
+  /** For what is done in a session that may be removed. */
+  #within<T>(id: string, work: () => Promise<T>): Promise<T> {
+    return refusing(() => this.#entrances.enter(id, work));
+  }
+
+  /** D3. @throws {DeskRefusal} */
+  async #use<T>(id: string, work: (session: DeskSession) => T | Promise<T>): Promise<T> {
+    if (this.#seats.get(id) === null) await this.#records.checkInPlace(id);
+    try {
+      return await this.#seats.use(id, work);
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      // Another runtime may have removed it a moment ago.
+      this.#records.forget(id);
+      await this.#records.head(id);
+      throw error;
+    }
+  }
+
+  /** D3: the folder may have been swapped since it was looked at. @throws {DeskRefusal} */
+  async #createIn(workspace: string, options: NewSessionOptions): Promise<Session> {
+    const session = await this.#agent.create({ ...options, workspace }).catch((error: unknown) => {
+      throw options.model === undefined ? error : toModelRefusal(error);
+    });
+    if (session.state().header?.workspace === workspace) return session;
+    await this.#agent.release(session);
+    await this.#agent.remove(session.id);
+    throw notAdmitted(workspace);
   }
 
   #tell(id: string, event: FeedEvent): void {

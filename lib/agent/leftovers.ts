@@ -51,13 +51,18 @@ export async function closeTurn(
     if (state.turn.kind === "idle" || (known.turn.kind === "running" && known.turn.turn !== state.turn.turn)) return { turn: null };
     if (lease.predecessor?.place === ground.owner.place) await endLeftovers(ground, state);
     await closeChildren(ground, state);
-    const resumed = eventsOf(state, { type: "resume", at: now() });
+    const resumed = eventsOf(state, { type: "resume", at: now(), ...heldBefore(lease) });
     const cancelled = eventsOf(fold(resumed, state), { type: "cancel", at: now(), ...reason });
     await ground.journal.append(lease, state.seq, [...resumed, ...cancelled]);
     return { turn: state.turn.turn };
   } finally {
     await lease.release();
   }
+}
+
+/** What is known of the life of the runtime that held the session before. */
+export function heldBefore({ predecessor_held }: Lease): { readonly held?: { readonly from: string; readonly until: string } } {
+  return predecessor_held === null ? {} : { held: predecessor_held };
 }
 
 async function acquireFree({ journal, owner }: SessionGround, session: string): Promise<Lease | null> {

@@ -2,18 +2,15 @@
 import { type Denied, inputDigest, type Verdict } from "../gate/authorize.ts";
 import type { HookNotice } from "../gate/hook.ts";
 import type { Command } from "../session/command.ts";
-import type { Json, JsonInput } from "../session/json.ts";
+import type { JsonInput } from "../session/json.ts";
 import type { Run } from "../session/launch.ts";
 import type { Mode, Outcome } from "../session/outcome.ts";
 import type { CallState } from "../session/state.ts";
-import type { Plan, Tool } from "../tools/tool.ts";
-import * as v from "valibot";
-import { toLiveEvent, WireMessage } from "../tools/sdk/wire.ts";
 import type { Question } from "./approver.ts";
-import type { Feed } from "./feed.ts";
 import { now } from "./ids.ts";
 import { fingerprint, isAsPlanned, programDigests } from "./program.ts";
 import { type CheckedResult, readRun } from "./read-run.ts";
+import { type Performed, type PlannedCall, type ReadyPlan, runCall, takeOver } from "./run-call.ts";
 import type { Turn, TurnPorts, TurnSignals } from "./turn.ts";
 
 export async function authorizeCall(call: CallState, { ports, signals }: Turn): Promise<void> {
@@ -134,36 +131,29 @@ export async function startCall(call: CallState, turn: Turn): Promise<void> {
   const { input } = call.status;
   const tool = ports.tools.find(call.name);
   if (tool === undefined) return endUnstarted(call, ports, `"${call.name}" is no longer available. It was not run.`);
+  // N1: what ran early and is thrown away is gone before anything changes.
+  if (!tool.read_only) await speculator.discarded();
   const plan = tool.plan(input, ports.planContext(call.call, ports.approver));
   if (plan.kind === "unable") return endUnstarted(call, ports, plan.problem);
   const digests = await programDigests(plan);
   if (!isAsPlanned(plan, digests)) return endUnstarted(call, ports, changedProgram(call.name));
   const early = await speculator.claim(call.call, input, fingerprint(digests));
   const planned = { call: call.call, tool, input, plan, digests };
-  if (early !== null) return await recordCall(planned, turn, () => Promise.resolve(early.run), early.speculation);
+  if (early !== null) return await recordCall(planned, turn, (durable) => takeOver(early, planned, durable, turn));
   // Nothing new begins once the turn is to stop: the call is settled with it.
   if (!await turn.slots.take(AbortSignal.any([turn.signals.stop, turn.signals.now]))) return;
   try {
-    await recordCall(planned, turn, (durable) => runCall(call.call, plan, durable, ports, turn.signals));
+    await recordCall(planned, turn, (durable) => runCall(planned, durable, turn));
   } finally {
     turn.slots.release();
   }
-}
-
-interface PlannedCall {
-  readonly call: string;
-  readonly tool: Tool;
-  readonly input: JsonInput;
-  readonly plan: ReadyPlan;
-  readonly digests: Awaited<ReturnType<typeof programDigests>>;
 }
 
 /** The intent, then the run, then its end, then whoever is told of it. */
 async function recordCall(
   { call, tool, input, plan, digests }: PlannedCall,
   { ports, signals, notes }: Turn,
-  perform: (durable: Promise<void>) => Promise<Run>,
-  speculation?: string,
+  perform: (durable: Promise<void>) => Promise<Performed>,
 ): Promise<void> {
   const { durable } = ports.recorder.mustRecord({
     type: "start_call",
@@ -173,7 +163,7 @@ async function recordCall(
     worker: plan.kind === "remote" ? plan.worker : ports.supervisor.workerOf(ports.session),
     ...digests,
   });
-  const run = await perform(durable);
+  const { run, speculation } = await perform(durable);
   notes.unanswered ||= run.child?.unanswered === true;
   const end = toEnd(call, run, readRun(tool, run, input), plan, ports);
   ports.recorder.mustRecord(speculation === undefined ? end : { ...end, speculation });
@@ -187,30 +177,6 @@ async function recordCall(
 
 function recordNotices(notices: readonly HookNotice[], { recorder }: TurnPorts): void {
   for (const notice of notices) recorder.mustRecord({ type: "note", at: now(), level: "warning", ...notice });
-}
-
-async function runCall(call: string, plan: ReadyPlan, durable: Promise<void>, ports: TurnPorts, signals: TurnSignals): Promise<Run> {
-  await durable;
-  const { session, recorder, feed } = ports;
-  if (plan.kind === "remote") {
-    return await plan.call(signals.now, signals.stop, (message) => feed.tell(toLiveEvent(session, message, call)));
-  }
-  return await ports.supervisor.run({
-    session,
-    call,
-    launch: plan.launch,
-    signal: signals.now,
-    // Rides with the next commit: an unsynced write survives the death of the runtime (design §4.5).
-    onSpawned: (identity) => void recorder.record({ type: "record_spawn", at: now(), call, ...identity }),
-    onOutput: (stream, text) => feed.tell({ type: "call_output", session, call, stream, text }),
-    onMessage: (message) => tellMessage(message, session, call, feed),
-  });
-}
-
-/** What a tool says while it runs. What is no message is passed over: anything may write to its channel. */
-function tellMessage(said: Json, session: string, call: string, feed: Feed): void {
-  const message = v.safeParse(WireMessage, said);
-  if (message.success) feed.tell(toLiveEvent(session, message.output, call));
 }
 
 function changedProgram(name: string): string {
@@ -241,8 +207,6 @@ function endUnstarted(call: CallState, ports: TurnPorts, problem: string): void 
     duration_ms: 0,
   });
 }
-
-type ReadyPlan = Exclude<Plan, { kind: "unable" }>;
 
 function toEnd(
   call: string,

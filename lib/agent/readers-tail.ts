@@ -2,7 +2,8 @@
  * The newest events of one session, shared by all who read it: a bounded ring in which each reader has a place.
  *
  * T1  An item may be read by who has every durable event before it (`base`) and, for a live one, none after it.
- * T2  Whoever falls out of the ring goes on from the journal; only live events are lost by that.
+ * T2  Whoever falls out of the ring goes on from the journal. It has missed live events, and gets no more of them before it
+ *     is told all that is live.
  */
 import { type Line, toLine } from "./readers-line.ts";
 import type { FeedEvent } from "./feed.ts";
@@ -24,6 +25,8 @@ interface Item {
 export interface Place {
   readonly cursor: number;
   readonly position: number;
+  /** Live events from before were missed: none is of use until what is live is told as a whole. */
+  readonly missed: boolean;
 }
 
 export class Tail {
@@ -56,19 +59,20 @@ export class Tail {
   }
 
   /** What a reader at this place may read now, at most about so many characters; its new place. */
-  take({ cursor, position }: Place, characters: number): { readonly lines: readonly Line[]; readonly place: Place } {
+  take({ cursor, position, missed }: Place, characters: number): { readonly lines: readonly Line[]; readonly place: Place } {
     const lines: Line[] = [];
     let at = Math.max(position, this.#first);
+    missed ||= at > position;
     for (let taken = 0; taken < characters && at < this.end; at++) {
       const item = this.#items[at - this.#first];
       if (item === undefined || item.base > cursor) break;
       const { seq } = item.line;
-      if (seq === null ? item.base < cursor : seq <= cursor) continue;
+      if (seq === null ? missed || item.base < cursor : seq <= cursor) continue;
       lines.push(item.line);
       taken += item.size;
       if (seq !== null) cursor = seq;
     }
-    return { lines, place: { cursor, position: at } };
+    return { lines, place: { cursor, position: at, missed } };
   }
 
   /** Resolves at the next change. */

@@ -3,12 +3,14 @@
  *
  * R1  A reader has a cursor, not a queue: a slow one costs nothing and delays nobody.
  * R2  Every durable event behind the cursor comes once and in order, from the shared tail or from the journal.
- * R3  Live events come between the durable ones they belong to; whoever is behind misses them.
+ * R3  Live events come between the durable ones they belong to. Whoever joins or was behind is told all that is live as
+ *     soon as it has what is recorded, and then what comes: in the end it has what one has that was always there.
  *
  * A session that another runtime drives is looked up in the journal at short intervals.
  */
 import type { FeedEvent } from "./feed.ts";
 import type { Line } from "./readers-line.ts";
+import { LiveNow } from "./readers-live.ts";
 import { Pages, type PageSource } from "./readers-pages.ts";
 import { type Place, Tail } from "./readers-tail.ts";
 
@@ -30,6 +32,8 @@ const POLL_MS = 200;
 
 interface Watched {
   readonly tail: Tail;
+  /** Of a session that is driven. */
+  readonly live: LiveNow;
   readers: number;
   /** Driven by this runtime, which tells the tail of everything. */
   driven: boolean;
@@ -64,6 +68,7 @@ export class Readers {
   publish(session: string, event: FeedEvent): void {
     const watched = this.#watched.get(session);
     if (watched === undefined) return;
+    if (watched.driven) watched.live.take(event);
     if (watched.readers > 0) watched.tail.publish(event);
     else if ("seq" in event) watched.tail.advance(event.seq);
   }
@@ -73,6 +78,7 @@ export class Readers {
     const watched = this.#watched.get(session);
     if (watched === undefined) return;
     watched.driven = false;
+    watched.live.clear();
     if (watched.readers > 0) this.#poll(session, watched);
     else this.#watched.delete(session);
   }
@@ -80,7 +86,9 @@ export class Readers {
   /** The session is gone: its readers are told. */
   remove(session: string): void {
     this.#pages.forget(session);
-    this.#watched.get(session)?.tail.advance(0);
+    const watched = this.#watched.get(session);
+    watched?.live.clear();
+    watched?.tail.advance(0);
   }
 
   /** Up to a page of what is recorded behind `after`. */
@@ -95,39 +103,51 @@ export class Readers {
     signal.addEventListener("abort", wake, { once: true });
     try {
       if (!watched.driven) watched.tail.advance(await this.#source.head(session));
-      yield* this.#read(session, watched.tail, after, signal);
+      yield* this.#read(session, watched, after, signal);
     } finally {
       signal.removeEventListener("abort", wake);
       this.#leave(session, watched);
     }
   }
 
-  async *#read(session: string, tail: Tail, after: number, signal: AbortSignal): AsyncGenerator<Batch, void> {
-    let place: Place = { cursor: after, position: tail.end };
+  async *#read(session: string, { tail, live }: Watched, after: number, signal: AbortSignal): AsyncGenerator<Batch, void> {
+    let place: Place = { cursor: after, position: tail.end, missed: true };
     while (!signal.aborted) {
       if (place.cursor > tail.head) {
         const reason = tail.head === 0 ? "removed" : "ahead";
         yield { kind: "reset", reason, after: place.cursor, head: tail.head };
         if (reason === "removed") return;
-        place = { cursor: 0, position: tail.end };
+        place = { cursor: 0, position: tail.end, missed: true };
       }
-      const taken = tail.take(place, BATCH_CHARACTERS);
-      place = taken.place;
-      if (taken.lines.length > 0) yield { kind: "lines", lines: taken.lines };
-      else if (place.cursor < tail.head) {
-        const lines = await this.#pages.read(session, place.cursor);
-        // Nothing where something must be: the log was removed meanwhile.
-        if (lines.length === 0) tail.advance(await this.#source.head(session));
-        for (const part of split(lines, BATCH_CHARACTERS)) yield { kind: "lines", lines: part };
-        place = { ...place, cursor: lines[lines.length - 1]?.seq ?? place.cursor };
-      } else if (!signal.aborted) await tail.changed();
+      const { parts, ...next } = await this.#next(session, tail, place);
+      place = next.place;
+      for (const part of parts) {
+        place = { ...place, cursor: lastOf(part) ?? place.cursor };
+        if (place.missed && place.cursor === tail.head) {
+          parts.push(...split(live.lines(), BATCH_CHARACTERS));
+          place = { ...place, position: tail.end, missed: false };
+        }
+        if (part.length > 0) yield { kind: "lines", lines: part };
+      }
+      const { cursor, position, missed } = place;
+      if (cursor === tail.head && position === tail.end && !missed && !signal.aborted) await tail.changed();
     }
+  }
+
+  /** What the place gets next, in parts of which one is empty if there is nothing. */
+  async #next(session: string, tail: Tail, at: Place): Promise<{ readonly parts: (readonly Line[])[]; readonly place: Place }> {
+    const { lines, place } = tail.take(at, BATCH_CHARACTERS);
+    if (lines.length > 0 || place.cursor >= tail.head) return { parts: [lines], place };
+    const read = await this.#pages.read(session, place.cursor);
+    // Nothing where something must be: the log was removed meanwhile.
+    if (read.length === 0) tail.advance(await this.#source.head(session));
+    return { parts: [...split(read, BATCH_CHARACTERS)], place: { ...place, missed: true } };
   }
 
   #watch(session: string): Watched {
     const known = this.#watched.get(session);
     if (known !== undefined) return known;
-    const watched: Watched = { tail: new Tail(), readers: 0, driven: false, timer: null };
+    const watched: Watched = { tail: new Tail(), live: new LiveNow(session), readers: 0, driven: false, timer: null };
     this.#watched.set(session, watched);
     return watched;
   }
@@ -166,6 +186,10 @@ export class Readers {
     if (watched.timer !== null) clearTimeout(watched.timer);
     watched.timer = null;
   }
+}
+
+function lastOf(lines: readonly Line[]): number | null {
+  return lines.findLast(({ seq }) => seq !== null)?.seq ?? null;
 }
 
 /** In pieces of about so many characters. */

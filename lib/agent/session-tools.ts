@@ -6,6 +6,7 @@ import type { DeniedBy, OfferedTool } from "../session/event.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
 import { now } from "./ids.ts";
+import { keepInPlace } from "./in-place.ts";
 import type { Recorder } from "./recorder.ts";
 import type { CallableTools } from "./turn.ts";
 import type { Workshop } from "./workshop.ts";
@@ -13,19 +14,22 @@ import type { Workshop } from "./workshop.ts";
 export class SessionTools implements CallableTools {
   readonly #recorder: Recorder;
   readonly #live: Workshop["live"];
+  readonly #inPlace: (tool: Tool) => Tool;
   #toolbox: Toolbox;
   /** Notices of servers that this session has told, counted from the first. */
   #told: number;
 
-  constructor({ toolbox, live }: Workshop, recorder: Recorder) {
+  constructor({ workspace, toolbox, live }: Workshop, recorder: Recorder) {
     this.#recorder = recorder;
     this.#live = live;
+    this.#inPlace = keepInPlace(workspace);
     this.#toolbox = toolbox;
     this.#told = live?.told ?? 0;
   }
 
   find(name: string): Tool | undefined {
-    return this.#toolbox.find(name);
+    const tool = this.#toolbox.find(name);
+    return tool === undefined ? undefined : this.#inPlace(tool);
   }
 
   closest(name: string): readonly string[] {

@@ -1,5 +1,6 @@
 /** One open session: who may append to it, its state, and the turns it runs. */
 import type { Lease } from "../journal/journal.ts";
+import { worthOf } from "../session/early-runs.ts";
 import type { LiveEvent } from "../session/live.ts";
 import type { Message } from "../session/message.ts";
 import type { Mode, Usage } from "../session/outcome.ts";
@@ -8,6 +9,7 @@ import { entriesOf, transcript } from "../session/transcript.ts";
 import type { Approver } from "./approver.ts";
 import type { Feed, Listener } from "./feed.ts";
 import { now } from "./ids.ts";
+import { heldBefore } from "./leftovers.ts";
 import { runTurn } from "./loop.ts";
 import type { Recorder } from "./recorder.ts";
 import type { StopReason, TurnCall, TurnNotes, TurnPorts, TurnResult } from "./turn.ts";
@@ -123,7 +125,7 @@ export class Session {
     if (this.#running) throw new SessionRefusal("busy", `Cannot resume session "${this.id}" as a turn is running`);
     if (this.state().turn.kind === "idle") return null;
     const before = this.state();
-    this.#recorder.mustRecord({ type: "resume", at: now() });
+    this.#recorder.mustRecord({ type: "resume", at: now(), ...heldBefore(this.#lease) });
     return await this.#run(options, before);
   }
 
@@ -216,14 +218,16 @@ function toResult(turn: number, before: SessionState, after: SessionState, notes
     text: replies[replies.length - 1]?.reply.text ?? "",
     ...(notes.error === null ? {} : { error: notes.error }),
     unanswered: notes.unanswered,
-    steps: after.counts.steps - before.counts.steps,
+    steps: after.counts.steps - before.counts.steps + (isAsking(before) ? 1 : 0),
     calls: replies.flatMap((reply) => reply.calls.map(toTurnCall)),
     usage: subtract(after.usage, before.usage),
-    speculation: {
-      saved_ms: after.speculation.saved_ms - before.speculation.saved_ms,
-      wasted: after.speculation.wasted - before.speculation.wasted,
-    },
+    speculation: worthOf(after.speculation, before.speculation),
   };
+}
+
+/** Whether the step that was open had no reply yet: that is asked for here, though the step began elsewhere. */
+function isAsking({ turn }: SessionState): boolean {
+  return turn.kind === "running" && turn.phase.kind === "asking";
 }
 
 /** A call has no end only if it could not be recorded. */
@@ -244,5 +248,6 @@ function subtract(total: Usage, before: Usage): Usage {
     ...optional("cache_write_input_tokens"),
     ...optional("reasoning_tokens"),
     ...optional("cost_usd"),
+    ...optional("unreported_replies"),
   };
 }

@@ -3,6 +3,7 @@ import type { Journal, Lease, LeaseOwner } from "../journal/journal.ts";
 import { UsageError } from "../config/error.ts";
 import type { PlainLeaves } from "../config/layer.ts";
 import type { Model } from "../model/model.ts";
+import { toLiveEvent } from "../tools/sdk/wire.ts";
 import { createGate } from "../gate/gate.ts";
 import { type HookRunner, hookShell } from "../gate/hook.ts";
 import { createHooks, type Hooks } from "../gate/hooks.ts";
@@ -16,6 +17,7 @@ import type { ChildBrief, PlanState } from "../tools/tool.ts";
 import { readOnly } from "../tools/toolbox.ts";
 import * as v from "valibot";
 import type { Approver } from "./approver.ts";
+import type { SessionModel } from "./code-model.ts";
 import { Feed } from "./feed.ts";
 import { newHookId, newSessionId, now } from "./ids.ts";
 import { knownFiles } from "./known-files.ts";
@@ -152,7 +154,7 @@ async function keepingOrReleasing<T>(lease: Lease, open: () => Promise<T>): Prom
 interface Driver {
   readonly ground: SessionGround;
   readonly workshop: Workshop;
-  readonly model: Model;
+  readonly model: SessionModel;
   readonly lease: Lease;
   /** Levels of parents above the session. */
   readonly depth: number;
@@ -161,6 +163,7 @@ interface Driver {
 function openDriver(driver: Driver, state: SessionState) {
   const { ground, workshop, model, lease } = driver;
   const feed = new Feed();
+  model.speakTo?.((message) => feed.tell(toLiveEvent(lease.session, message)));
   const recorder = new Recorder(ground.journal, lease, feed, state);
   const { workspace, policy } = workshop;
   const tools = new SessionTools(workshop, recorder);

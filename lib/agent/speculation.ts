@@ -6,18 +6,18 @@
  * E2  A retried attempt of the same step takes over what an earlier one started; nothing is started twice.
  * E3  A call that is announced after one that is not read-only does not start in that attempt.
  * E4  Every run ends as adopted by one call or as discarded with its reason.
+ * E5  What a run says is told as its call's, and only from when that call has started.
  */
-import { realpath, stat } from "node:fs/promises";
-import { resolve } from "node:path";
 import type { EventBody, RequestedCall } from "../session/event.ts";
 import { parseArguments } from "../session/arguments.ts";
 import type { JsonInput } from "../session/json.ts";
 import { NOTHING_CAPTURED, type Run } from "../session/launch.ts";
 import { UNWANTED } from "../supervisor/first-cause.ts";
 import type { Tool } from "../tools/tool.ts";
+import { EarlyTalk } from "./early-talk.ts";
+import { whyUnfit } from "./fitness.ts";
 import { newSpeculationId, now } from "./ids.ts";
 import { fingerprint, isAsPlanned, programDigests } from "./program.ts";
-import { readRun } from "./read-run.ts";
 import type { Slots } from "./slots.ts";
 import type { TurnPorts, TurnSignals } from "./turn.ts";
 
@@ -33,7 +33,18 @@ interface EarlyRun {
   readonly tool: Tool;
   readonly input: JsonInput;
   readonly stop: AbortController;
+  readonly talk: EarlyTalk;
   readonly finished: Promise<Run>;
+  /** Once it has ended. */
+  run: Run | null;
+}
+
+/** An early run that a call has taken over. */
+export interface Claimed {
+  readonly speculation: string;
+  readonly talk: EarlyTalk;
+  /** Its run, once it has ended; null if that does not fit after all, and the call must run itself. */
+  settle(): Promise<Run | null>;
 }
 
 interface Wanted {
@@ -118,37 +129,47 @@ export class Speculator {
       fenced ||= this.#ports.tools.find(call.name)?.read_only !== true;
       if (run === undefined) continue;
       this.#runs.delete(run.key);
-      if (fenced) this.#discard(run, "fenced");
+      if (fenced) void this.#discard(run, "fenced");
       else this.#claims.set(call.call, run);
     }
     // Asked for less often than it was begun is not asked for with something else.
     this.#discardAll((run) => asked.has(run.tool.name) && !inputs.has(run.identity) ? "input_changed" : "not_asked");
   }
 
-  /**
-   * The early run that this call adopts; null if the call must run itself. One that was ended together with the turn is
-   * adopted as it ended: the call would have ended so too.
-   */
-  async claim(
-    call: string,
-    input: JsonInput,
-    program: string,
-  ): Promise<{ readonly run: Run; readonly speculation: string } | null> {
+  /** The early run that this call takes over, which may still be under way; null if the call must run itself. */
+  async claim(call: string, input: JsonInput, program: string): Promise<Claimed | null> {
     const early = this.#claims.get(call);
     if (early === undefined) return null;
-    const run = await early.finished;
     this.#claims.delete(call);
-    const reason = await this.#whyUnfit(early, run, input, program);
-    if (reason === null) return { run, speculation: early.speculation };
-    this.#record(early, reason);
-    return null;
+    const { speculation, talk } = early;
+    const run = early.run === null ? null : await early.finished;
+    const isOther = input.text !== early.input.text;
+    const isChanged = await early.program !== program;
+    const reason = isOther ? "input_changed" : isChanged ? "stale" : run === null ? null : await this.#whyUnfit(early, run);
+    if (reason !== null) {
+      await this.#discard(early, reason);
+      return null;
+    }
+    void this.#await(early.finished);
+    return { speculation, talk, settle: async () => run ?? await this.#settle(early) };
   }
 
-  async #whyUnfit(early: EarlyRun, run: Run, input: JsonInput, program: string): Promise<DiscardReason | null> {
-    if (input.text !== early.input.text) return "input_changed";
+  async #settle(early: EarlyRun): Promise<Run | null> {
+    const run = await early.finished;
+    const reason = await this.#whyUnfit(early, run);
+    if (reason !== null) await this.#discard(early, reason);
+    return reason === null ? run : null;
+  }
+
+  /** One that was ended together with the turn fits as it ended: the call would have ended so too. */
+  async #whyUnfit(early: EarlyRun, run: Run): Promise<DiscardReason | null> {
     if (run.outcome.kind === "cancelled" && this.#signals.now.aborted) return null;
-    if (await early.program !== program) return "stale";
     return await whyUnfit(early, run, this.#ports.planContext(null).workspace);
+  }
+
+  /** Resolves when all that was thrown away has ended and is recorded. */
+  async discarded(): Promise<void> {
+    await Promise.all(this.#settling);
   }
 
   /** Ends what nobody has adopted. */
@@ -157,7 +178,7 @@ export class Speculator {
     for (const run of this.#claims.values()) this.#runs.set(run.speculation, run);
     this.#claims.clear();
     this.#discardAll(() => reason);
-    await Promise.all(this.#settling);
+    await this.discarded();
   }
 
   /** What would run, if the gate allows it without asking anybody; null if it must wait. */
@@ -180,6 +201,7 @@ export class Speculator {
     if (plan.kind !== "launch" || this.#runs.has(key)) return false;
     const speculation = newSpeculationId();
     const stop = new AbortController();
+    const talk = new EarlyTalk();
     const { recorder, supervisor, session } = this.#ports;
     const { durable } = recorder.mustRecord({ type: "start_speculation", at: now(), speculation, name: tool.name, input });
     const program = programDigests(plan);
@@ -191,6 +213,8 @@ export class Speculator {
         launch: plan.launch,
         signal: AbortSignal.any([stop.signal, this.#signals.now]),
         onSpawned: (identity) => void recorder.record({ type: "record_speculation_spawn", at: now(), speculation, ...identity }),
+        onOutput: (stream, text) => talk.say({ kind: "printed", stream, text }),
+        onMessage: (message) => talk.say({ kind: "sent", message }),
       });
     }).then((run) => {
       recorder.record({
@@ -200,12 +224,25 @@ export class Speculator {
         outcome: run.outcome,
         duration_ms: Math.round(run.duration_ms * 10) / 10,
       });
+      early.run = run;
       return run;
     }).finally(() => this.#slots.release());
     // A failed append ends the turn through the recorder.
     finished.catch(() => undefined);
     const identity = identityOf(tool.name, input);
-    this.#runs.set(key, { key, identity, speculation, tool, input, stop, finished, program: program.then(fingerprint) });
+    const early: EarlyRun = {
+      key,
+      identity,
+      speculation,
+      tool,
+      input,
+      stop,
+      talk,
+      finished,
+      program: program.then(fingerprint),
+      run: null,
+    };
+    this.#runs.set(key, early);
     return true;
   }
 
@@ -215,19 +252,24 @@ export class Speculator {
   }
 
   #discardAll(reason: (run: EarlyRun) => DiscardReason): void {
-    for (const run of this.#runs.values()) this.#discard(run, reason(run));
+    for (const run of this.#runs.values()) void this.#discard(run, reason(run));
     this.#runs.clear();
   }
 
-  #discard(run: EarlyRun, reason: DiscardReason): void {
-    run.stop.abort(UNWANTED);
-    // A failed append ends the turn through the recorder.
-    const settled = run.finished.then(() => this.#record(run, reason)).catch(() => undefined).finally(() => this.#settling.delete(settled));
-    this.#settling.add(settled);
+  /** Ends it, if it still runs. Resolves when that is recorded. */
+  #discard({ speculation, stop, finished }: EarlyRun, reason: DiscardReason): Promise<void> {
+    stop.abort(UNWANTED);
+    return this.#await(finished.then(() => {
+      this.#ports.recorder.record({ type: "discard_speculation", at: now(), speculation, reason });
+    }));
   }
 
-  #record(run: EarlyRun, reason: DiscardReason): void {
-    this.#ports.recorder.record({ type: "discard_speculation", at: now(), speculation: run.speculation, reason });
+  /** `close` waits for it, however the turn ends. */
+  #await(ending: Promise<unknown>): Promise<void> {
+    // A failed append ends the turn through the recorder.
+    const settled = ending.then(() => undefined, () => undefined).finally(() => this.#settling.delete(settled));
+    this.#settling.add(settled);
+    return settled;
   }
 }
 
@@ -254,42 +296,4 @@ class Occurrences {
     this.#counts.set(base, count);
     return `${count}:${base}`;
   }
-}
-
-/** Only a good result is adopted, and one of a file only while that file is what it was. */
-async function whyUnfit(early: EarlyRun, run: Run, workspace: string): Promise<DiscardReason | null> {
-  const succeeded = run.outcome.kind === "returned" || (run.outcome.kind === "exited" && run.outcome.code === 0);
-  if (!succeeded) return run.outcome.kind === "cancelled" ? "cancelled" : "failed";
-  const { result } = readRun(early.tool, run, early.input);
-  if (result.is_error) return "failed";
-  return await isStale(result.data, workspace) ? "stale" : null;
-}
-
-/** What a file tool says of a file it read, in the result's `data`; paths are relative to the workspace. */
-interface FileIdentity {
-  readonly path: string;
-  /** The link that led to it: one that leads elsewhere by now makes the result stale too. */
-  readonly via?: string;
-  readonly size: number;
-  readonly mtime_ms: number;
-  readonly inode: number;
-}
-
-async function isStale(data: unknown, workspace: string): Promise<boolean> {
-  const files = (Array.isArray(data) ? data : [data]).filter(isFileIdentity);
-  const changed = await Promise.all(files.map(async ({ path, via = path, size, mtime_ms, inode }) => {
-    // Through a link to where the file was moved, identity alone would still fit.
-    const real = await realpath(resolve(workspace, via)).catch(() => null);
-    if (real !== resolve(workspace, path)) return true;
-    const present = await stat(real).catch(() => null);
-    return present === null || present.size !== size || present.mtimeMs !== mtime_ms || present.ino !== inode;
-  }));
-  return changed.includes(true);
-}
-
-function isFileIdentity(value: unknown): value is FileIdentity {
-  if (typeof value !== "object" || value === null) return false;
-  const { path, via, size, mtime_ms, inode } = value as Record<string, unknown>;
-  return typeof path === "string" && (via === undefined || typeof via === "string") && typeof size === "number" &&
-    typeof mtime_ms === "number" && typeof inode === "number";
 }

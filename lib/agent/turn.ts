@@ -1,5 +1,6 @@
 /** What driving a turn needs, and what it gives. */
 import type { Model } from "../model/model.ts";
+import type { SpeculationWorth } from "../session/early-runs.ts";
 import type { Limits } from "../session/next.ts";
 import type { ModelErrorKind, Outcome, TurnEnd, Usage } from "../session/outcome.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
@@ -100,8 +101,7 @@ export interface TurnResult {
   readonly steps: number;
   readonly calls: readonly TurnCall[];
   readonly usage: Usage;
-  /** What running reads early saved, in wall time, and how many such runs nobody used. */
-  readonly speculation: { readonly saved_ms: number; readonly wasted: number };
+  readonly speculation: SpeculationWorth;
 }
 
 export interface TurnCall {

@@ -1,6 +1,7 @@
 /**
  * JSON that a person wrote, with the place of every value: settings are refused with line and column. Stricter than
- * `JSON.parse` in two ways that matter for rules: a key written twice is a fault, and so is absurd depth.
+ * `JSON.parse` in ways that matter for rules: a key written twice is a fault, and so are absurd depth and text that is
+ * no Unicode.
  */
 import { faultPosition } from "../session/arguments.ts";
 
@@ -130,6 +131,9 @@ class Walk {
     const pattern = /"[^"\\]*(?:\\.[^"\\]*)*"|[^\s,\]}]+/y;
     pattern.lastIndex = this.#at;
     const token = pattern.exec(this.#text)?.[0] ?? "";
+    if (token.startsWith('"') && /\\u[dD]/.test(token) && !(JSON.parse(token) as string).isWellFormed()) {
+      this.fault ??= { message: "half of a surrogate pair stands alone in a text", offset: this.#at };
+    }
     this.#at += Math.max(1, token.length);
     return token;
   }

@@ -6,7 +6,7 @@ import type { Credentials } from "./auth.ts";
 import type { AppEnv } from "./env.ts";
 import type { Metrics } from "./metrics.ts";
 import { Problem } from "./problem.ts";
-import { answer, checkBody, checkQuery, describe } from "./routes.ts";
+import { answer, checkBody, checkQuery, describe, takesNoQuery } from "./routes.ts";
 import * as api from "./schemas.ts";
 
 /** How long one answer of the journal holds: a probe may come from several places. */
@@ -42,13 +42,15 @@ export function addAboutRoutes(
 
   app.get(
     "/metrics",
-    describe({ id: "metrics", summary: "Prometheus metrics", answers: { 200: null } }),
+    describe({ id: "metrics", summary: "Prometheus metrics", answers: { 200: null }, streams: ["text/plain"] }),
+    takesNoQuery,
     async (c) => c.body(await metrics.text(), 200, { "content-type": metrics.content_type, "cache-control": "no-store" }),
   );
 
   app.get(
     "/v1/capabilities",
     describe({ id: "capabilities", summary: "What this server can do", answers: { 200: api.Capabilities } }),
+    takesNoQuery,
     (c) =>
       answer(c, api.Capabilities, {
         runtime: `orrery/${version}`,
@@ -78,6 +80,7 @@ export function addAboutRoutes(
   app.post(
     "/v1/login",
     describe({ id: "login", summary: "Exchange a one-time code for a token of its own", answers: { 200: api.Login }, open: true }),
+    takesNoQuery,
     checkBody(api.LoginCode),
     (c) => {
       const token = credentials.exchange(c.req.valid("json").code);

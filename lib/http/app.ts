@@ -1,8 +1,8 @@
 /**
  * The HTTP app. It knows no server: `app.fetch` under any, `app.request()` in tests. [main thread]
  *
- * H1  In this order, and before any route is looked for: who was meant (Host, Origin), who asks (token), is the body
- *     good JSON of bounded size, was this very request answered before.
+ * H1  In this order, and before any route is looked for: who was meant (Host, Origin), who asks (token), what is expected,
+ *     is the body good JSON of bounded size and well-formed text, was this very request answered before.
  * H2  Every way out is an answer with a request id, and every error a problem document.
  */
 import { Hono } from "hono";
@@ -11,14 +11,17 @@ import type { Desk } from "../agent/desk.ts";
 import { addAboutRoutes } from "./about.ts";
 import { type Credentials, requireToken } from "./auth.ts";
 import { type BodyLimits, readBody } from "./body.ts";
+import { Cursors } from "./cursor.ts";
 import type { AppEnv } from "./env.ts";
 import { addEventRoutes } from "./events.ts";
-import { guardHost, type HostNames } from "./guard.ts";
+import { guardHost, type HostNames, refuseExpectations } from "./guard.ts";
 import { type KeyLimits, KEYS, replayByKey } from "./idempotency.ts";
 import { createMetrics } from "./metrics.ts";
 import { observe } from "./observe.ts";
 import { placeOf } from "./place.ts";
 import { Problem, problemResponse, toProblem } from "./problem.ts";
+import { describe, takesNoQuery } from "./routes.ts";
+import * as api from "./schemas.ts";
 import { addSessionRoutes } from "./sessions.ts";
 import type { StreamTimes } from "./sse.ts";
 import { addTurnRoutes } from "./turns.ts";
@@ -49,25 +52,35 @@ export function createApp(desk: Desk, options: AppOptions): App {
   const { credentials, hosts, version, closing = new AbortController().signal } = options;
   const app = new Hono<AppEnv>();
   const metrics = createMetrics(desk, version);
-  app.onError((error, c) => problemResponse(toProblem(error), c));
+  app.onError((error, c) => problemResponse(toProblem(error, c.req.method === "POST" ? "body" : "query"), c));
   app.notFound((c) => problemResponse(new Problem("not_found", "There is nothing under this path: see /openapi.json"), c));
   app.use(
     observe(metrics),
     guardHost(hosts),
     requireToken(credentials, isOpen),
+    refuseExpectations(),
     readBody({ ...BODY, ...options.body }),
     replayByKey(isOpen, { ...KEYS, ...options.keys }),
   );
   addAboutRoutes(app, desk, { version, metrics, credentials });
-  addSessionRoutes(app, desk);
+  addSessionRoutes(app, desk, new Cursors(credentials.seal));
   addTurnRoutes(app, desk);
   addEventRoutes(app, desk, { ...STREAMS, ...options.streams, closing, ended: (how) => metrics.streamEnded(how) });
   addViewer(app);
-  app.get("/openapi.json", async (c) => {
-    // Of the validators' own answer to what does not fit nothing is ever seen: ours is a problem.
-    const options = { documentation: documentation(version, placeOf(c)), defaultValidationErrorResponse: false };
-    return c.json(await generateSpecs(app, options));
-  });
+  app.get(
+    "/openapi.json",
+    describe({ id: "openapi", summary: "This document", answers: { 200: api.OpenApi } }),
+    takesNoQuery,
+    async (c) => {
+      // Of the validators' own answer to what does not fit nothing is ever seen: ours is a problem.
+      const options = {
+        documentation: documentation(version, placeOf(c)),
+        defaultValidationErrorResponse: false,
+        excludeStaticFile: false,
+      };
+      return c.json(await generateSpecs(app, options));
+    },
+  );
   refuseOtherMethods(app);
   return app;
 }

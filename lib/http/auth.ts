@@ -18,6 +18,8 @@ export function newToken(): string {
  * into one. Compared as digests, in constant time.
  */
 export class Credentials {
+  /** A key for what the server itself hands out to be brought back; the same as long as its token is. */
+  readonly seal: Uint8Array;
   readonly #now: () => number;
   #accepted: readonly Buffer[];
   #code: { readonly digest: Buffer; readonly until: number } | null = null;
@@ -29,6 +31,7 @@ export class Credentials {
       throw new RangeError("Cannot use this token as it must be 16 to 512 printable characters without spaces");
     }
     this.#accepted = [digest(token)];
+    this.seal = digest(`seal ${token}`);
   }
 
   accepts(token: string): boolean {

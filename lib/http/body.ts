@@ -2,6 +2,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { matchedRoutes } from "hono/route";
 import { faultPosition } from "../session/arguments.ts";
+import { illFormedPlaces } from "../session/well-formed.ts";
 import type { AppEnv } from "./env.ts";
 import { Problem } from "./problem.ts";
 
@@ -10,15 +11,14 @@ export interface BodyLimits {
   readonly ms: number;
 }
 
-/** JSON only, so that no page can make a browser send one without asking first. */
+/** JSON only and in UTF-8, so that no page can make a browser send one without asking first. */
 export function readBody(limits: BodyLimits): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     // Where nothing takes a POST it is the method that is wrong.
     if (c.req.method === "POST" && matchedRoutes(c).some(({ method }) => method === "POST")) {
       checkType(c);
       const text = await readText(c.req.raw, limits);
-      checkJson(text);
-      c.set("body_text", text);
+      c.set("body", parseObject(text));
       // The stream is used up: whoever reads the body later gets this text.
       const { url, method, headers } = c.req.raw;
       c.req.raw = new Request(url, { method, headers, body: text });
@@ -28,10 +28,13 @@ export function readBody(limits: BodyLimits): MiddlewareHandler<AppEnv> {
 }
 
 function checkType(c: Context<AppEnv>): void {
-  if (!/^application\/json\s*(;|$)/i.test(c.req.header("content-type") ?? "")) {
-    throw new Problem("unsupported_media_type", "Cannot read this body: send JSON, with Content-Type: application/json", {
-      headers: { accept: "application/json" },
-    });
+  const type = c.req.header("content-type") ?? "";
+  const accept = { headers: { accept: "application/json" } };
+  if (!/^application\/json\s*(;|$)/i.test(type)) {
+    throw new Problem("unsupported_media_type", "Cannot read this body: send JSON, with Content-Type: application/json", accept);
+  }
+  if (/;\s*charset\s*=(?!\s*(?:utf-8|"utf-8")\s*(?:;|$))/i.test(type)) {
+    throw new Problem("unsupported_media_type", "Cannot read this body: send JSON in UTF-8, and no other charset in Content-Type", accept);
   }
   if (!/^(identity)?$/i.test(c.req.header("content-encoding") ?? "")) {
     throw new Problem("unsupported_media_type", "Cannot read this body as it is compressed: send it as it is");
@@ -64,7 +67,8 @@ async function readText(request: Request, { bytes, ms }: BodyLimits): Promise<st
   }
 }
 
-function checkJson(text: string): void {
+/** @throws {Problem} */
+function parseObject(text: string): object {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -73,10 +77,17 @@ function checkJson(text: string): void {
     const where = error instanceof SyntaxError ? `it is not valid at character ${faultPosition(text)}` : "it is nested too deeply";
     throw new Problem("malformed_json", `Cannot read this body as JSON: ${text.trim() === "" ? "it is empty, send at least {}" : where}`);
   }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return;
-  throw new Problem("invalid", "Cannot take this body as it must be a JSON object", {
-    errors: [{ pointer: "", detail: "must be an object" }],
-  });
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new Problem("invalid", "Cannot take this body as it must be a JSON object", {
+      errors: [{ pointer: "", detail: "must be an object" }],
+    });
+  }
+  const errors = illFormedPlaces(text, value).map(({ pointer, what }) => ({
+    pointer,
+    detail: what === "text" ? "must not hold half of a surrogate pair" : "must have a name without half of a surrogate pair",
+  }));
+  if (errors.length === 0) return value;
+  throw new Problem("invalid", `Cannot take this body as it holds half of a surrogate pair: ${errors[0]?.pointer}`, { errors });
 }
 
 function tooLarge(bytes: number): Problem {

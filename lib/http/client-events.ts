@@ -17,8 +17,11 @@ export type ClientEvent =
   | LiveEvent
   /** A row of the log that cannot be read, in its place. */
   | { readonly type: "damaged"; readonly session: string; readonly seq: number; readonly reason: string; readonly text: string }
-  /** `ahead`: the log is shorter than the cursor, forget what you had: it follows from its beginning. `removed`: there is no more. */
-  | { readonly type: "reset"; readonly reason: "ahead" | "removed"; readonly after: number; readonly head: number };
+  /**
+   * `ahead`: the log is shorter than the cursor, forget what you had: it follows from its beginning. `removed`: there is no
+   * more. `after`: the cursor; null if that was no number of an event.
+   */
+  | { readonly type: "reset"; readonly reason: "ahead" | "removed"; readonly after: number | null; readonly head: number };
 
 /** The JSON lines behind this event. */
 export type Connect = (after: number, signal: AbortSignal) => Promise<ReadableStream<Uint8Array> | null>;

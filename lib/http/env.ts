@@ -8,8 +8,8 @@ export interface AppEnv {
   };
   Variables: {
     request_id: string;
-    /** The JSON text of a POST, read and checked. */
-    body_text: string;
+    /** The JSON object of a POST: well-formed, and not yet looked at by its route. */
+    body: object;
     /** False: this answer is not to be given to the same request sent again. */
     keep_answer?: boolean;
   };

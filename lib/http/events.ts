@@ -46,16 +46,27 @@ export function addEventRoutes(app: Hono<AppEnv>, desk: Desk, options: StreamOpt
       const cursor = cursorOf(c.req.header("last-event-id"), after);
       const head = await desk.head(id);
       if (type === "application/json") return await answerPage(c, desk, { id, cursor, head, profile }, limit);
+      refuseBody(c);
       const format = type === "application/x-ndjson" ? JSON_LINES : EVENT_STREAM;
       return stream(c, desk, { id, cursor, format, until: follow === "false" ? head : null, profile }, options);
     },
   );
 }
 
-/** What a browser sends again goes before what the page asked for at first. What is no number of ours is ahead of every log. */
+/** Where one begins who sent an id that is no number of ours: ahead of every log. */
+const NO_NUMBER = Number.MAX_SAFE_INTEGER;
+
+/** What a browser sends again goes before what the page asked for at first. */
 function cursorOf(header: string | undefined, after: number | undefined): number {
   if (header === undefined || header === "") return after ?? 0;
-  return /^\d{1,15}$/.test(header) ? Number(header) : Number.MAX_SAFE_INTEGER;
+  return /^\d{1,15}$/.test(header) ? Number(header) : NO_NUMBER;
+}
+
+/** A body that does not end would have the connection cut, however the stream fares. */
+function refuseBody(c: Context<AppEnv>): void {
+  const length = c.req.header("content-length") ?? "0";
+  if (length === "0" && c.req.header("transfer-encoding") === undefined) return;
+  throw new Problem("bad_request", "Cannot stream events to a request that has a body: send it without one");
 }
 
 interface Page extends Shaped {
@@ -70,7 +81,10 @@ interface Shaped {
 }
 
 async function answerPage(c: Context<AppEnv>, desk: Desk, { id, cursor: after, head, profile }: Page, limit: number): Promise<Response> {
-  if (after > head) throw new Problem("cursor_ahead", `Cannot give events behind ${after} as the log of session "${id}" ends at ${head}`);
+  if (after > head) {
+    const asked = after === NO_NUMBER ? "an id that is none of its events" : String(after);
+    throw new Problem("cursor_ahead", `Cannot give events behind ${asked} as the log of session "${id}" ends at ${head}`);
+  }
   const lines: Line[] = [];
   let size = 0;
   for (let last = after; lines.length < limit && size < PAGE_CHARACTERS;) {

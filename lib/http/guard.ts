@@ -14,7 +14,8 @@ export type HostNames = readonly string[];
 export function guardHost(names: () => HostNames): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const raw = c.env?.connection?.request();
-    if (raw !== undefined && !raw.target.startsWith("/")) {
+    // CONNECT names a host and has no path: no route takes it.
+    if (raw !== undefined && !raw.target.startsWith("/") && raw.method !== "CONNECT") {
       throw new Problem("bad_request", "Cannot answer this request as its target is not a path: ask for /path, and name the host in Host");
     }
     if (raw !== undefined && raw.hosts.length !== 1) {
@@ -25,6 +26,17 @@ export function guardHost(names: () => HostNames): MiddlewareHandler<AppEnv> {
     const origin = c.req.header("origin");
     if (origin !== undefined && !isOwnOrigin(origin, names())) {
       throw new Problem("wrong_origin", "This server does not answer to pages of another origin");
+    }
+    await next();
+  };
+}
+
+/** Of what `Expect` may ask for a server promises one thing, and its host sees to that. */
+export function refuseExpectations(): MiddlewareHandler<AppEnv> {
+  return async (c, next) => {
+    const expected = c.req.header("expect");
+    if (expected !== undefined && expected.toLowerCase() !== "100-continue") {
+      throw new Problem("expectation_failed", "Cannot meet what Expect asks for: leave it out");
     }
     await next();
   };

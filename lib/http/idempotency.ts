@@ -1,7 +1,10 @@
 /**
- * `Idempotency-Key` on POST: the second request with the same key and body gets the first one's answer, also while
+ * `Idempotency-Key` on POST: the second request with the same key, path and body gets the first one's answer, also while
  * that is still being made. Kept in memory, as many, as large and as long as below; only what succeeded is kept, and
  * only that takes a place.
+ *
+ * What is the same request is what the log could tell as well, where it knows the key: what is asked for, and not how it
+ * is written or how its sender wants to be answered.
  */
 import type { MiddlewareHandler } from "hono";
 import { sha256 } from "../session/digest.ts";
@@ -41,12 +44,14 @@ export function replayByKey(except: (path: string) => boolean, limits: KeyLimits
   const kept = new Answers(limits);
   const making = new Map<string, Making>();
   return async (c, next) => {
-    const key = c.req.method === "POST" && !except(relativePath(c)) ? c.req.header("idempotency-key") : undefined;
-    if (key === undefined) return await next();
-    if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
+    const given = c.req.method === "POST" && !except(relativePath(c)) ? c.req.header("idempotency-key") : undefined;
+    if (given === undefined) return await next();
+    if (!/^[\x21-\x7e]{1,255}$/.test(given)) {
       throw new Problem("bad_request", "Cannot use this Idempotency-Key as it must be 1 to 255 printable characters without spaces");
     }
-    const request = sha256(JSON.stringify([c.req.path, new URL(c.req.url).search, c.get("body_text")]));
+    // In another session it is another key, as it is in the log.
+    const key = `${c.req.path} ${given}`;
+    const request = digestOf(c.get("body") ?? {});
     for (let first = making.get(key); first !== undefined; first = making.get(key)) {
       checkSame(first, request);
       const answer = await first.answer;
@@ -69,6 +74,14 @@ export function replayByKey(except: (path: string) => boolean, limits: KeyLimits
       made.resolve(answer);
     }
   };
+}
+
+/** How a sender wants to be answered is no part of what it asks for; `wait` is not in the body. */
+const MANNERS: ReadonlySet<string> = new Set(["if_busy"]);
+
+function digestOf(body: object): string {
+  const asked = Object.entries(body).filter(([name]) => !MANNERS.has(name));
+  return sha256(JSON.stringify(asked.sort(([left], [right]) => left < right ? -1 : 1)));
 }
 
 /** @throws {Problem} */

@@ -11,6 +11,7 @@ import { bareProblem } from "./problem.ts";
 
 /** What the text of the request said, before anything made sense of it. */
 export interface IncomingHead {
+  readonly method: string;
   /** A path, unless somebody asks in another form. */
   readonly target: string;
   readonly hosts: readonly string[];
@@ -78,7 +79,12 @@ export async function listen(answer: Answer, where: Place): Promise<Listener> {
     answers.add(answered);
   };
   const server = createServer(options, take(answer));
-  server.on("checkExpectation", take(() => bareProblem("expectation_failed", "Cannot meet what Expect asks for: leave it out")));
+  // Without these the host has an answer of its own, or none.
+  server.on("checkExpectation", take(answer));
+  server.on("connect", (incoming: IncomingMessage, socket: Duplex) => {
+    const answered = answerRaw(answer, incoming, socket).finally(() => answers.delete(answered));
+    answers.add(answered);
+  });
   server.on("clientError", refuseUnread);
   boundConnections(server, limits.connections);
   await new Promise<void>((resolve, reject) => {
@@ -119,11 +125,27 @@ function refuseUnread(error: NodeJS.ErrnoException, socket: Duplex): void {
     ? bareProblem("request_too_slow", "Cannot wait longer for this request")
     : bareProblem("bad_request", "Cannot read this as a request of HTTP/1.1");
   socket.on("error", () => undefined);
-  problem.text().then((body) => {
-    const headers = [...problem.headers, ["content-length", String(Buffer.byteLength(body))], ["connection", "close"]];
-    const head = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
-    socket.end(`HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ""}\r\n${head}\r\n${body}`, () => socket.destroy());
-  }, () => socket.destroy());
+  writeRaw(problem, socket).catch(() => socket.destroy());
+}
+
+/** For what wants a connection of its own, CONNECT, and gets none. Never rejects. */
+async function answerRaw(answer: Answer, incoming: IncomingMessage, socket: Duplex): Promise<void> {
+  socket.on("error", () => undefined);
+  const closed = new Promise<void>((resolve) => void socket.once("close", () => resolve()));
+  try {
+    await writeRaw(await answer(toRequest(incoming, chunksOf(incoming)), { request: () => toHead(incoming) }), socket);
+    await closed;
+  } catch {
+    // What it gets is an error of the app, or a stream that it does not get.
+    socket.destroy();
+  }
+}
+
+async function writeRaw(response: Response, socket: Duplex): Promise<void> {
+  const body = await response.text();
+  const headers = [...response.headers, ["content-length", String(Buffer.byteLength(body))], ["connection", "close"]];
+  const head = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  socket.end(`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? ""}\r\n${head}\r\n${body}`, () => socket.destroy());
 }
 
 /** Connections on which an answer is being sent. */
@@ -162,9 +184,9 @@ function chunksOf(incoming: IncomingMessage): Chunks {
   return () => (chunks ??= incoming.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>).next();
 }
 
-function toHead({ url = "", rawHeaders }: IncomingMessage): IncomingHead {
+function toHead({ method = "", url = "", rawHeaders }: IncomingMessage): IncomingHead {
   const hosts = rawHeaders.filter((_each, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === "host");
-  return { target: url, hosts };
+  return { method, target: url, hosts };
 }
 
 /** A `Request` cannot have these on every host. Nothing answers them, nor OPTIONS, which they become: the app says so. */

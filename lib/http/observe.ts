@@ -1,5 +1,5 @@
 /** What is known of every request afterwards: an id, a line in the log, two metrics. Nothing of what it carried. */
-import type { MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import { routePath } from "hono/route";
 import type { AppEnv } from "./env.ts";
 import { logger } from "./logs.ts";
@@ -21,7 +21,13 @@ export function observe(metrics: Metrics): MiddlewareHandler<AppEnv> {
     c.res.headers.set("x-content-type-options", "nosniff");
     const route = c.res.status === 404 ? "other" : routePath(c, -1);
     const seconds = (performance.now() - started) / 1000;
-    metrics.request({ method: c.req.method, route, status: c.res.status, seconds });
-    logger("http").info("Request", { request_id, method: c.req.method, route, status: c.res.status, ms: Math.round(seconds * 1e6) / 1e3 });
+    const method = methodOf(c);
+    metrics.request({ method, route, status: c.res.status, seconds });
+    logger("http").info("Request", { request_id, method, route, status: c.res.status, ms: Math.round(seconds * 1e6) / 1e3 });
   };
+}
+
+/** Methods that no `Request` can have come as OPTIONS. */
+function methodOf(c: Context<AppEnv>): string {
+  return c.req.method === "OPTIONS" ? c.env?.connection?.request().method ?? "OPTIONS" : c.req.method;
 }

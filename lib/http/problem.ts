@@ -47,6 +47,7 @@ const STATUS: Readonly<Record<ProblemCode, number>> = {
   settled: 409,
   altered: 409,
   dropped: 409,
+  workspace_gone: 409,
   cursor_ahead: 409,
   body_too_large: 413,
   unsupported_media_type: 415,
@@ -82,10 +83,14 @@ export class Problem extends Error {
   }
 }
 
-/** What is thrown, as a problem. What we did not expect is not explained to clients. */
-export function toProblem(error: unknown): Problem {
+/** What is thrown, as a problem; `part`: where options were given. What we did not expect is not explained to clients. */
+export function toProblem(error: unknown, part: "body" | "query" = "body"): Problem {
   if (error instanceof Problem) return error;
-  if (error instanceof DeskRefusal) return new Problem(error.code, error.message);
+  if (error instanceof DeskRefusal) {
+    const { code, message, field } = error;
+    if (field === null) return new Problem(code, message);
+    return new Problem(code, message, { errors: [{ pointer: part === "body" ? `/${field}` : `?${field}`, detail: message }] });
+  }
   return new Problem("internal", "The server failed to answer this request. Its log has the reason under the request's id.");
 }
 

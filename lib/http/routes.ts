@@ -10,7 +10,7 @@ export interface RouteDescription {
   readonly id: string;
   readonly summary: string;
   readonly description?: string;
-  /** By status; null: no body. */
+  /** By status; null: no JSON. */
   readonly answers: Readonly<Record<number, GenericSchema | null>>;
   /** Media types other than JSON of the 200 answer. */
   readonly streams?: readonly string[];
@@ -40,12 +40,7 @@ export function describe(
   const responses = Object.entries(answers).map(([status, schema]) => [status, {
     description: STATUS_TEXT[status] ?? "Done",
     headers: headersOf(["X-Request-Id", ...gives[Number(status)] ?? []]),
-    ...(schema === null ? {} : {
-      content: {
-        "application/json": { schema: resolver(schema) },
-        ...Object.fromEntries(streams.map((type) => [type, { schema: { type: "string" } }])),
-      },
-    }),
+    ...contentOf(schema, status === "200" ? streams : []),
   }]);
   const problem = {
     description: "A problem (RFC 9457)",
@@ -60,6 +55,16 @@ export function describe(
     ...(takes.length === 0 ? {} : { parameters: takes.map(toParameter) }),
     responses: { ...Object.fromEntries(responses), default: problem },
   });
+}
+
+function contentOf(schema: GenericSchema | null, types: readonly string[]) {
+  if (schema === null && types.length === 0) return {};
+  return {
+    content: {
+      ...(schema === null ? {} : { "application/json": { schema: resolver(schema) } }),
+      ...Object.fromEntries(types.map((type) => [type, { schema: { type: "string" as const } }])),
+    },
+  };
 }
 
 function toParameter(name: TakenHeader) {
@@ -80,6 +85,18 @@ export function checkBody<S extends GenericSchema>(schema: S) {
 export function checkQuery<S extends GenericSchema>(schema: S) {
   return validator("query", schema, (result) => refuse("query", result));
 }
+
+/** A parameter that nothing looks at would be taken for one that counts. */
+export const takesNoQuery: MiddlewareHandler = async (c, next) => {
+  if (c.req.url.includes("?")) {
+    for (const name of new URL(c.req.url).searchParams.keys()) {
+      throw new Problem("invalid", `Cannot take this query: ?${name} is not known here`, {
+        errors: [{ pointer: `?${name}`, detail: "is not known here" }],
+      });
+    }
+  }
+  await next();
+};
 
 /** An id in another form than ours names nothing. */
 export function checkPath<S extends GenericSchema>(schema: S) {

@@ -8,7 +8,14 @@ const text = (bytes: number) => v.pipe(v.string(), v.maxLength(bytes));
 const natural = v.pipe(v.number(), v.integer(), v.minValue(0));
 const flag = v.optional(v.picklist(["true", "false"], "must be true or false"));
 const digits = (max: number, min = 0) =>
-  v.pipe(v.string(), v.regex(/^\d{1,15}$/, "must be a whole number"), v.transform(Number), v.minValue(min), v.maxValue(max));
+  v.pipe(
+    v.string(),
+    v.regex(/^\d+$/, "must be a whole number"),
+    v.maxLength(15, "must have at most 15 digits"),
+    v.transform(Number),
+    v.minValue(min),
+    v.maxValue(max),
+  );
 
 export const SessionPath = v.object({ id: SessionId });
 export const CallPath = v.object({ id: SessionId, call: CallId });
@@ -25,7 +32,7 @@ export const Prompt = v.strictObject({
   text: v.pipe(v.string(), v.check((given) => given.trim() !== "", "must not be blank")),
   if_busy: v.optional(v.picklist(["refuse", "queue"])),
 });
-export const PromptQuery = v.object({ wait: flag });
+export const PromptQuery = v.strictObject({ wait: flag });
 
 export const ApprovalAnswer = v.strictObject({
   decision: v.picklist(["allow", "deny"]),
@@ -40,17 +47,17 @@ export const ForkAt = v.strictObject({ at: v.optional(v.pipe(v.number(), v.integ
 export const Nothing = v.strictObject({});
 export const LoginCode = v.strictObject({ code: text(512) });
 
-export const ListQuery = v.object({ limit: v.optional(digits(500, 1)), cursor: v.optional(text(200)) });
-export const EventsQuery = v.object({
+export const ListQuery = v.strictObject({ limit: v.optional(digits(500, 1)), cursor: v.optional(text(200)) });
+export const EventsQuery = v.strictObject({
   after: v.optional(digits(Number.MAX_SAFE_INTEGER)),
   /** Of a page. */
   limit: v.optional(digits(1000, 1)),
   follow: flag,
   profile: v.optional(v.picklist(["stella"], "must be stella, or absent")),
 });
-export const ToolsQuery = v.object({ workspace: v.optional(text(4096)) });
+export const ToolsQuery = v.strictObject({ workspace: v.optional(text(4096)) });
 
-const speculation = v.object({ saved_ms: v.number(), wasted: v.number() });
+const speculation = v.object({ saved_ms: v.number(), wasted: v.number(), wasted_ms: v.number() });
 
 export const Message = v.variant("role", [
   v.object({ role: v.literal("system"), text: v.string() }),
@@ -190,6 +197,9 @@ export const Capabilities = v.object({
   event_formats: v.array(v.string()),
   limits: v.record(v.string(), v.number()),
 });
+
+/** OpenAPI 3.1. */
+export const OpenApi = v.looseObject({ openapi: v.string() });
 
 export const Health = v.object({ status: v.string() });
 

@@ -1,20 +1,20 @@
 /** Sessions as resources: made, listed, looked at, forked, removed. */
 import type { Hono } from "hono";
-import type { Desk, Row } from "../agent/desk.ts";
+import type { Desk } from "../agent/desk.ts";
 import type { NewSessionOptions } from "../agent/options.ts";
-import { SessionId } from "../session/event.ts";
-import * as v from "valibot";
+import type * as v from "valibot";
 import { findCall } from "./call.ts";
+import type { Cursors } from "./cursor.ts";
 import type { AppEnv } from "./env.ts";
 import { placeOf } from "./place.ts";
 import { Problem } from "./problem.ts";
-import { answer, checkBody, checkPath, checkQuery, describe } from "./routes.ts";
+import { answer, checkBody, checkPath, checkQuery, describe, takesNoQuery } from "./routes.ts";
 import * as api from "./schemas.ts";
 import { etagOf, openedBody, stateDocument } from "./state.ts";
 
 const LIST_ROWS = 50;
 
-export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk): void {
+export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk, cursors: Cursors): void {
   app.post(
     "/v1/sessions",
     describe({
@@ -24,6 +24,7 @@ export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk): void {
       takes: ["Idempotency-Key"],
       gives: { 201: ["Location", "ETag", "Idempotency-Replayed"] },
     }),
+    takesNoQuery,
     checkBody(api.NewSession),
     async (c) => {
       const view = await desk.create(withoutUndefined<NewSessionOptions>(c.req.valid("json")));
@@ -45,10 +46,10 @@ export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk): void {
     checkQuery(api.ListQuery),
     async (c) => {
       const { limit: wanted = LIST_ROWS, cursor } = c.req.valid("query");
-      const rows = await desk.list({ limit: wanted + 1, ...(cursor === undefined ? {} : { before: readCursor(cursor) }) });
+      const rows = await desk.list({ limit: wanted + 1, ...(cursor === undefined ? {} : { before: cursors.read(cursor) }) });
       const sessions = rows.slice(0, wanted);
       const last = sessions[sessions.length - 1];
-      return answer(c, api.SessionList, { sessions, ...(rows.length > wanted && last !== undefined ? { next: toCursor(last) } : {}) });
+      return answer(c, api.SessionList, { sessions, ...(rows.length > wanted && last !== undefined ? { next: cursors.write(last) } : {}) });
     },
   );
 
@@ -63,6 +64,7 @@ export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk): void {
       gives: { 200: ["ETag"], 304: ["ETag"] },
     }),
     checkPath(api.SessionPath),
+    takesNoQuery,
     async (c) => {
       const view = await desk.view(c.req.valid("param").id);
       const headers = { etag: etagOf(view), "cache-control": "no-cache" };
@@ -73,8 +75,14 @@ export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk): void {
 
   app.delete(
     "/v1/sessions/:id",
-    describe({ id: "deleteSession", summary: "Remove a session and its log; not while a turn runs", answers: { 204: null } }),
+    describe({
+      id: "deleteSession",
+      summary: "Remove a session and its log; not while a turn runs",
+      description: "Two at once are both answered with 204; what is asked of the session meanwhile waits, and is then answered with 404.",
+      answers: { 204: null },
+    }),
     checkPath(api.SessionPath),
+    takesNoQuery,
     async (c) => {
       await desk.remove(c.req.valid("param").id);
       return c.body(null, 204);
@@ -92,6 +100,7 @@ export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk): void {
       gives: { 201: ["Location", "Idempotency-Replayed"] },
     }),
     checkPath(api.SessionPath),
+    takesNoQuery,
     checkBody(api.ForkAt),
     async (c) => {
       const fork = await desk.fork(c.req.valid("param").id, c.req.valid("json").at);
@@ -104,6 +113,7 @@ export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk): void {
     "/v1/sessions/:id/calls/:call",
     describe({ id: "getCall", summary: "All that the log says of one call", answers: { 200: api.CallDetail } }),
     checkPath(api.CallPath),
+    takesNoQuery,
     async (c) => {
       const { id, call } = c.req.valid("param");
       await desk.head(id);
@@ -116,23 +126,6 @@ export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk): void {
 
 function matches(header: string | undefined, etag: string): boolean {
   return header !== undefined && header.split(",").some((each) => each.trim().replace(/^W\//, "") === etag || each.trim() === "*");
-}
-
-const Cursor = v.tuple([v.string(), SessionId]);
-
-function toCursor({ updated_at, session }: Row): string {
-  return btoa(JSON.stringify([updated_at, session]));
-}
-
-function readCursor(text: string): { readonly updated_at: string; readonly session: string } {
-  try {
-    const [updated_at, session] = v.parse(Cursor, JSON.parse(atob(text)));
-    return { updated_at, session };
-  } catch {
-    throw new Problem("invalid", "Cannot go on from this cursor: take it from `next` of an earlier page", {
-      errors: [{ pointer: "?cursor", detail: "must be the `next` of an earlier page" }],
-    });
-  }
 }
 
 /** A checked body may hold `undefined` for what was not sent; our own options may not. */

@@ -137,8 +137,9 @@ function encode(lines: readonly Line[], format: StreamFormat): Uint8Array {
   return frames.length === 1 && frames[0] !== undefined ? frames[0] : Buffer.concat(frames);
 }
 
+/** `after`: null if what was sent is no number that an id of ours can be. */
 function resetText({ reason, after, head }: Extract<Batch, { kind: "reset" }>): string {
-  return JSON.stringify({ type: "reset", reason, after, head });
+  return JSON.stringify({ type: "reset", reason, after: after < Number.MAX_SAFE_INTEGER ? after : null, head });
 }
 
 /** Null if nothing comes in time. */

@@ -2,6 +2,7 @@
 import type { SessionView } from "../agent/desk.ts";
 import { parseArguments } from "../session/arguments.ts";
 import { sha256 } from "../session/digest.ts";
+import { worthOf } from "../session/early-runs.ts";
 import { parseKeepingNumbers } from "../session/json.ts";
 import type { CallState, SessionState } from "../session/state.ts";
 import { entriesOf, transcript } from "../session/transcript.ts";
@@ -58,7 +59,6 @@ export function callBody(call: CallState) {
 
 function toBody({ state, status, queued }: SessionView) {
   const calls = entriesOf(state).flatMap((entry) => entry.kind === "reply" ? entry.calls : []);
-  const { saved_ms, wasted } = state.speculation;
   return {
     ...openedBody({ state, status }),
     messages: transcript(state),
@@ -70,7 +70,7 @@ function toBody({ state, status, queued }: SessionView) {
     state_keys: Object.keys(state.scratch).sort(),
     queued,
     usage: state.usage,
-    speculation: { saved_ms, wasted },
+    speculation: worthOf(state.speculation),
     ...(state.turn.kind === "running" ? { turn: state.turn.turn } : {}),
   };
 }

@@ -3,7 +3,7 @@ import type { Context, Hono } from "hono";
 import type { Desk } from "../agent/desk.ts";
 import type { TurnResult } from "../agent/turn.ts";
 import type { AppEnv } from "./env.ts";
-import { answer, checkBody, checkPath, checkQuery, describe } from "./routes.ts";
+import { answer, checkBody, checkPath, checkQuery, describe, takesNoQuery } from "./routes.ts";
 import * as api from "./schemas.ts";
 
 const SOURCE = "http";
@@ -68,6 +68,7 @@ export function addTurnRoutes(app: Hono<AppEnv>, desk: Desk): void {
       gives: { 202: KEPT },
     }),
     checkPath(api.SessionPath),
+    takesNoQuery,
     checkBody(api.Cancel),
     async (c) => answer(c, api.Cancelled, await desk.cancel(c.req.valid("param").id, c.req.valid("json").grace_ms ?? 0), 202),
   );
@@ -83,6 +84,7 @@ export function addTurnRoutes(app: Hono<AppEnv>, desk: Desk): void {
       gives: { 200: KEPT },
     }),
     checkPath(api.CallPath),
+    takesNoQuery,
     checkBody(api.ApprovalAnswer),
     async (c) => {
       const { id, call } = c.req.valid("param");
@@ -106,7 +108,7 @@ function answerEnd(c: Context<AppEnv>, turn: number, result: TurnResult | null):
       steps: 0,
       calls: [],
       usage: { input_tokens: 0, output_tokens: 0 },
-      speculation: { saved_ms: 0, wasted: 0 },
+      speculation: { saved_ms: 0, wasted: 0, wasted_ms: 0 },
     };
     return answer(c, api.TurnEnded, { turn, reason: "dropped", detail: "cancelled before it began", ...nothing });
   }

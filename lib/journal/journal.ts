@@ -85,6 +85,8 @@ export interface Lease {
   readonly owner: LeaseOwner;
   /** The owner this lease was taken over from, if that one died without releasing it. */
   readonly predecessor: LeaseOwner | null;
+  /** From when to when that owner is known to have lived with the lease; null if it is not known. RFC 3339 UTC with milliseconds. */
+  readonly predecessor_held: { readonly from: string; readonly until: string } | null;
   /** Aborts when the lease is found to be lost. */
   readonly lost: AbortSignal;
   /** Tells the listener once of each request, until the returned function is called. */

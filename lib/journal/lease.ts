@@ -26,6 +26,13 @@ export function toPredecessor(holder: LeaseOwner | null, owner: LeaseOwner): Lea
   return holder === null || holder.runtime === owner.runtime ? null : holder;
 }
 
+/** A token's own time is when its lease was taken; the lease expires so long after it was last renewed. Null: a token of before that. */
+export function spanOf(token: string, expires_at: number): Lease["predecessor_held"] {
+  if (!/^[0-9a-f]{8}-[0-9a-f]{4}-7/.test(token)) return null;
+  const taken = Number.parseInt(token.slice(0, 8) + token.slice(9, 13), 16);
+  return { from: new Date(taken).toISOString(), until: new Date(Math.max(taken, expires_at - LEASE_MS)).toISOString() };
+}
+
 /** What a lease asks of the journal that gave it. */
 export interface LeasePorts {
   release(lease: HeldLease): Promise<void>;
@@ -45,6 +52,7 @@ export class HeldLease implements Lease {
     /** Of this one acquisition: a lease that was lost and taken again is another lease. */
     readonly token: string,
     readonly predecessor: LeaseOwner | null,
+    readonly predecessor_held: Lease["predecessor_held"],
     ports: LeasePorts,
   ) {
     this.lost = this.#loss.signal;

@@ -80,7 +80,7 @@ class MemoryJournal implements Journal {
     if (holder !== null) throw new JournalHeld(session, holder);
     const previous = this.#leases.get(session);
     previous?.lose();
-    const lease = new HeldLease(session, owner, crypto.randomUUID(), toPredecessor(previous?.owner ?? null, owner), {
+    const lease = new HeldLease(session, owner, crypto.randomUUID(), toPredecessor(previous?.owner ?? null, owner), null, {
       release: async (released) => {
         if (this.#leases.get(session) === released) this.#leases.delete(session);
       },

@@ -1,6 +1,7 @@
 /** The journal in one SQLite file: the embedded default. Several processes may use the same file. [main thread] */
 import { clearInterval, setInterval } from "node:timers";
 import { setImmediate } from "node:timers/promises";
+import { uuidv7 } from "uuidv7";
 import { type StoredEvent, toPlainEvent } from "../session/event.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { SqliteIntake } from "./intake.ts";
@@ -101,13 +102,13 @@ class SqliteJournal implements Journal {
   }
 
   async acquire(session: string, owner: LeaseOwner): Promise<Lease> {
-    const token = crypto.randomUUID();
+    const token = uuidv7();
     this.#tokens.add(token);
     const previous = await this.#writer.submit(false, (store) => takeLease(store, session, owner, token)).catch((error: unknown) => {
       this.#tokens.delete(token);
       throw error;
     });
-    const lease = new HeldLease(session, owner, token, toPredecessor(previous, owner), {
+    const lease = new HeldLease(session, owner, token, toPredecessor(previous?.holder ?? null, owner), previous?.held ?? null, {
       release: (each) => this.#release(each),
       attend: () => void (this.#listening ??= this.#startListening()),
     });

@@ -5,6 +5,7 @@ import {
   JournalConflict,
   JournalHeld,
   JournalOccupied,
+  type Lease,
   LeaseLost,
   type LeaseOwner,
   type LeaseRequest,
@@ -12,7 +13,7 @@ import {
   type LogRow,
   type SessionSummary,
 } from "./journal.ts";
-import { type HeldLease, LEASE_MS, stillHolds } from "./lease.ts";
+import { type HeldLease, LEASE_MS, spanOf, stillHolds } from "./lease.ts";
 import type { Store } from "./store.ts";
 import { changeSummary, emptySummary, summarise, type Summary, toSessionSummary } from "./summary.ts";
 import { decodeRow } from "./upcast.ts";
@@ -134,7 +135,7 @@ export function readSummaries(store: Store, limit: number, before: ListCursor | 
  * Gives back the holder that died, if there was one.
  * @throws {JournalHeld}
  */
-export function takeLease(store: Store, session: string, owner: LeaseOwner, token: string): LeaseOwner | null {
+export function takeLease(store: Store, session: string, owner: LeaseOwner, token: string): Taken | null {
   const row = store.statement("SELECT * FROM leases WHERE session = ?").get(session) as unknown as LeaseRow | undefined;
   const holder = row === undefined ? null : toOwner(row);
   if (row !== undefined && holder !== null && isHeld(row)) throw new JournalHeld(session, holder);
@@ -142,7 +143,12 @@ export function takeLease(store: Store, session: string, owner: LeaseOwner, toke
   store.statement("DELETE FROM requests WHERE session = ?").run(session);
   store.statement("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?, ?)")
     .run(session, token, owner.runtime, owner.pid, owner.start_time, owner.place, Date.now() + LEASE_MS);
-  return holder;
+  return row === undefined || holder === null ? null : { holder, held: spanOf(row.token, row.expires_at) };
+}
+
+interface Taken {
+  readonly holder: LeaseOwner;
+  readonly held: Lease["predecessor_held"];
 }
 
 export function renewLease(store: Store, lease: HeldLease): boolean {

@@ -47,7 +47,7 @@ export class AnthropicReader implements WireReader {
       case "message_start":
         return this.#begin(fieldsIn(fields, "message") ?? {}, () => fieldsIn(exact(), "message"));
       case "message_delta":
-        this.#counts.add(fieldsIn(fields, "usage"));
+        this.#counts.add(fieldsIn(fields, "usage"), true);
         return this.#finish(textIn(fieldsIn(fields, "delta"), "stop_reason"));
       case "message_stop":
         this.finished = this.#begun;
@@ -84,7 +84,7 @@ export class AnthropicReader implements WireReader {
     this.#begun = true;
     this.#whole = { message, exact };
     this.#reply.model = textIn(message, "model") ?? this.#reply.model;
-    this.#counts.add(fieldsIn(message, "usage"));
+    this.#counts.add(fieldsIn(message, "usage"), textIn(message, "stop_reason") !== undefined);
     this.#finish(textIn(message, "stop_reason"));
   }
 
@@ -181,8 +181,12 @@ function toFinish(reason: string): Finish {
 /** Counts come twice and grow: at the start, when little is known, and at the end for the whole message. */
 class TokenCounts {
   readonly #most: Record<string, number> = {};
+  /** The start can only guess at the output. */
+  #hasOutput = false;
 
-  add(usage: Fields | undefined): void {
+  /** `final`: for the whole message. */
+  add(usage: Fields | undefined, final: boolean): void {
+    this.#hasOutput ||= final && numberIn(usage, "output_tokens") !== undefined;
     for (const key of ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"]) {
       this.#raise(key, numberIn(usage, key));
     }
@@ -193,12 +197,14 @@ class TokenCounts {
   toUsage(): Usage {
     const { input_tokens = 0, output_tokens = 0, cache_read_input_tokens: read, cache_creation_input_tokens: written } = this.#most;
     const reasoning = this.#most.thinking_tokens;
+    const reported = this.#most.input_tokens !== undefined && this.#hasOutput;
     return {
       input_tokens: input_tokens + (read ?? 0) + (written ?? 0),
       output_tokens,
       ...(read === undefined ? {} : { cached_input_tokens: read }),
       ...(written === undefined ? {} : { cache_write_input_tokens: written }),
       ...(reasoning === undefined ? {} : { reasoning_tokens: reasoning }),
+      ...(reported ? {} : { unreported_replies: 1 }),
     };
   }
 

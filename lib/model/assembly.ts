@@ -120,7 +120,7 @@ export class CallAssembly {
     const last = this.#calls.at(-1);
     const calls = cut && last?.isUnwritten ? this.#calls.slice(0, -1) : this.#calls;
     return calls.map((call) => ({
-      ...(call.id === undefined ? {} : { provider_id: call.id }),
+      ...(call.id === undefined ? {} : { provider_id: call.id.toWellFormed() }),
       name: call.name,
       arguments: call.finish(cut).toWellFormed(),
     }));

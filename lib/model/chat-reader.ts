@@ -36,6 +36,7 @@ export class ChatReader implements WireReader {
     this.#place = place;
     this.#names = names;
     this.#reply = new ReplyBuilder(model);
+    this.#reply.usage = toUsage({});
   }
 
   read({ fields, text, exact }: Document): void {
@@ -198,12 +199,14 @@ function toUsage(usage: Fields): Usage {
   const written = numberIn(fieldsIn(usage, "prompt_tokens_details"), "cache_write_tokens");
   const reasoning = numberIn(fieldsIn(usage, "completion_tokens_details"), "reasoning_tokens");
   const cost = numberIn(usage, "cost");
+  const [input, output] = [numberIn(usage, "prompt_tokens"), numberIn(usage, "completion_tokens")];
   return {
-    input_tokens: numberIn(usage, "prompt_tokens") ?? 0,
-    output_tokens: numberIn(usage, "completion_tokens") ?? 0,
+    input_tokens: input ?? 0,
+    output_tokens: output ?? 0,
     ...(cached === undefined ? {} : { cached_input_tokens: cached }),
     ...(written === undefined ? {} : { cache_write_input_tokens: written }),
     ...(reasoning === undefined ? {} : { reasoning_tokens: reasoning }),
     ...(cost === undefined ? {} : { cost_usd: cost }),
+    ...((input === undefined || output === undefined) && cost === undefined ? { unreported_replies: 1 } : {}),
   };
 }

@@ -86,8 +86,22 @@ export function excerpt(text: string, limit = 500): string {
   return (line.length > limit ? `${line.slice(0, limit)}…` : line).toWellFormed();
 }
 
-const CONTEXT_OVERFLOW =
-  /context_length_exceeded|exceed_context_size|context[ _-]?(length|window|size|limit)|maximum context|max_context|prompt is too long|input is too long|too many (input )?tokens|exceeds the (model'?s )?maximum/i;
+/** A limit of tokens within a time is none of a request's length, though its words are much the same. */
+const TOKENS_IN_TIME =
+  /per[ _-]?(second|minute|min|hour|day)\b|\bTPM\b|rate[ _-]?limit|(please|try again) (wait|later)|before trying again/i;
+const CONTEXT_OVERFLOW = new RegExp(
+  [
+    String.raw`context[ _-]?(length|window|size|limit|overflow)|exceed_context|max_context|maximum context|request_too_large`,
+    String.raw`(prompt|input|inputs|message|messages|conversation|request)( is| are)? too long`,
+    String.raw`(maximum|max) (prompt|input) (length|tokens|characters)|(maximum|max) model length|range of input length|model token limit`,
+    String.raw`too many (input |prompt )?tokens|too large for model`,
+    String
+      .raw`(prompt|input|request|messages?|conversation)\b.{0,60}\bexceed(s|ed)? (the |a |its )?(model'?s )?(max|maximum|limit)\b(?! (depth|number of (tools|images)))`,
+    String.raw`tokens \+ .?max_new_tokens|inputs?.? must have less than \d+ tokens|exceed max message tokens`,
+    String.raw`reduce the length of (the|your) (messages?|prompt|input)|reduce your (prompt|input|message size)`,
+  ].join("|"),
+  "i",
+);
 const NO_SUCH_MODEL =
   /model_not_found|not_found_error model:|not a valid model|unknown model|no such model|model\b.{0,120}\b(not found|does(n't| not) exist|not exist|not available)/i;
 const NO_CREDIT = /insufficient_quota|billing|insufficient (credits|balance)|out of credits|credit balance is too low/i;
@@ -97,7 +111,7 @@ function kindOf(status: number, said: Report): ModelErrorKind {
   if (status === 401 || status === 403 || status === 402) return "auth";
   if ((status === 400 || status === 429) && NO_CREDIT.test(words)) return "auth";
   if (status === 429) return "rate_limited";
-  if (status === 413 || CONTEXT_OVERFLOW.test(words)) return "context_overflow";
+  if (status === 413 || (CONTEXT_OVERFLOW.test(words) && !TOKENS_IN_TIME.test(words))) return "context_overflow";
   if (status === 404) return NO_SUCH_MODEL.test(words) ? "unknown_model" : "unreachable";
   if (status === 503 || status === 529) return "overloaded";
   if (status === 408 || status >= 500) return "transport";

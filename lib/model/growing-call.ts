@@ -34,7 +34,7 @@ export class GrowingCall {
     this.namedAgain ||= Boolean(fragment.name) && isBlank(fragment.arguments) && this.arguments.status === "complete";
     this.id ??= fragment.id || undefined;
     if (this.name === "" && fragment.name) {
-      this.name = fragment.name;
+      this.name = fragment.name.toWellFormed();
       progress.push({ type: "call_announced", position: this.position, name: this.name });
     }
     if (fragment.arguments) this.arguments.append(fragment.arguments);

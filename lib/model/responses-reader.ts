@@ -36,6 +36,7 @@ export class ResponsesReader implements WireReader {
     this.#place = place;
     this.#names = names;
     this.#reply = new BlockReply(model);
+    this.#reply.usage = toUsage({});
   }
 
   read({ fields, text, exact }: Document): void {
@@ -243,11 +244,13 @@ function toUsage(usage: Fields): Usage {
   const cached = numberIn(fieldsIn(usage, "input_tokens_details"), "cached_tokens");
   const written = numberIn(fieldsIn(usage, "input_tokens_details"), "cache_write_tokens");
   const reasoning = numberIn(fieldsIn(usage, "output_tokens_details"), "reasoning_tokens");
+  const [input, output] = [numberIn(usage, "input_tokens"), numberIn(usage, "output_tokens")];
   return {
-    input_tokens: numberIn(usage, "input_tokens") ?? 0,
-    output_tokens: numberIn(usage, "output_tokens") ?? 0,
+    input_tokens: input ?? 0,
+    output_tokens: output ?? 0,
     ...(cached === undefined ? {} : { cached_input_tokens: cached }),
     ...(written === undefined ? {} : { cache_write_input_tokens: written }),
     ...(reasoning === undefined ? {} : { reasoning_tokens: reasoning }),
+    ...(input === undefined || output === undefined ? { unreported_replies: 1 } : {}),
   };
 }

@@ -1,7 +1,7 @@
 /**
  * Which modules a user's file gets by a bare name, wherever on the disk it lies and with no `node_modules` near it.
- * On Bun, also in the compiled binary, they are put in place at run time; on Deno the import map of `deno.json` names
- * them, and it holds for every file.
+ * On Bun, also in the compiled binary, they are put in place at run time; on Deno the import map of a tool host,
+ * `tool-files.json`, names them, and it holds for every file.
  */
 import { bun } from "./host.ts";
 

@@ -61,8 +61,11 @@ export type Command =
   | { readonly type: "end_turn"; readonly at: string; readonly reason: TurnEnd; readonly detail?: string }
   /** Ends a turn on purpose: whatever has not started is settled. Running calls must have been ended before. */
   | { readonly type: "cancel"; readonly at: string; readonly reason: TurnEnd; readonly detail?: string }
-  /** The session is taken up again after its runtime went away: calls that had started end as `unknown`. */
-  | { readonly type: "resume"; readonly at: string }
+  /**
+   * The session is taken up again after its runtime went away: calls that had started end as `unknown`. `held`: from when
+   * to when the runtime that held the session last, and may be another than began them, is known to have lived.
+   */
+  | { readonly type: "resume"; readonly at: string; readonly held?: { readonly from: string; readonly until: string } }
   /** The events so far are a copy of those of `from`: what they left open was never this session's to run. */
   | { readonly type: "fork"; readonly at: string; readonly from: string };
 

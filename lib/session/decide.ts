@@ -48,7 +48,7 @@ function toBodies(state: SessionState, command: Command): readonly Body[] | Refu
     case "note":
       return [{ type: "notice", level: command.level, code: command.code, text: command.text }];
     case "resume":
-      return resume(state, command.at);
+      return resume(state, command);
     case "fork":
       return fork(state, command.from, command.at);
     default:
@@ -174,7 +174,7 @@ function onSpeculation(state: SessionState, command: SpeculationCommand): readon
     }
     case "end_speculation": {
       const { speculation, outcome, duration_ms } = command;
-      return open.ended_at === null
+      return open.duration_ms === null
         ? [{ type: "speculation_ended", speculation, outcome, duration_ms }]
         : refuse("settled", `${speculation} has already ended`);
     }
@@ -184,10 +184,9 @@ function onSpeculation(state: SessionState, command: SpeculationCommand): readon
 }
 
 /** An early run that is not ours any more: nobody here will adopt it. */
-function endOpen({ speculation, started_at, ended_at }: OpenSpeculation, outcome: Outcome, at: string): readonly Body[] {
-  if (ended_at !== null) return [];
-  const duration_ms = Math.max(0, Date.parse(at) - Date.parse(started_at));
-  return [{ type: "speculation_ended", speculation, outcome, duration_ms }];
+function endOpen({ speculation, started_at, duration_ms }: OpenSpeculation, outcome: Outcome, at: string): readonly Body[] {
+  if (duration_ms !== null) return [];
+  return [{ type: "speculation_ended", speculation, outcome, duration_ms: Math.max(0, Date.parse(at) - Date.parse(started_at)) }];
 }
 
 function discardOpen(state: SessionState, reason: EventBody<"speculation_discarded">["reason"]): readonly Body[] {
@@ -242,8 +241,10 @@ function answer(call: CallState, command: Extract<Command, { type: "answer_appro
   return [answered, ...denied(call.call, "approval", reason ?? "A person refused this call.")];
 }
 
+type Resume = Extract<Command, { type: "resume" }>;
+
 /** P3: after a crash a call that had started is not started again; its outcome is not known. */
-function resume(state: SessionState, at: string): readonly Body[] | Refusal {
+function resume(state: SessionState, command: Resume): readonly Body[] | Refusal {
   if (state.turn.kind !== "running") return refuse("no_turn", "no turn is open");
   const started = openCalls(state.turn).filter(mayHaveStarted);
   const interrupted = state.turn.phase.kind === "asking" && state.turn.phase.status.kind === "open"
@@ -251,8 +252,10 @@ function resume(state: SessionState, at: string): readonly Body[] | Refusal {
     : [];
   return [
     { type: "session_resumed", calls: started.map((call) => call.call) },
-    ...started.map((call) => unknownEnd(call, at)),
-    ...state.speculation.open.flatMap((each) => endOpen(each, { kind: "unknown", cause: "runtime_died" }, at)),
+    ...started.map((call) => unknownEnd(call, state, command)),
+    ...state.speculation.open.flatMap((each) =>
+      endOpen(each, { kind: "unknown", cause: "runtime_died" }, lastSign(each.started_at, state, command))
+    ),
     ...discardOpen(state, "cancelled"),
     ...interrupted,
   ];
@@ -276,19 +279,37 @@ function interruptedAttempt(turn: Running, attempt: number): Body {
   return { type: "attempt_failed", step: turn.step, attempt, error, retry_in_ms: 0 };
 }
 
-function unknownEnd(call: CallState, at: string): Body {
-  const elapsed = call.status.kind === "running" ? Math.max(0, Date.parse(at) - Date.parse(call.status.since)) : 0;
-  const text = `The outcome of this call is unknown: ${whyUnknown(call)}. ` +
+function unknownEnd(call: CallState, state: SessionState, command: Resume): Body {
+  const { status } = call;
+  const ran = status.kind === "running" ? elapsed(status.since, lastSign(status.since, state, command)) : 0;
+  const text = `The outcome of this call is unknown: ${whyUnknown(call, ran, command.at)}. ` +
     "It may have done all, part or none of its work, and it was not run again. Check before repeating it.";
-  return end(call.call, { kind: "unknown", cause: "runtime_died" }, { is_error: true, text }, elapsed);
+  return end(call.call, { kind: "unknown", cause: "runtime_died" }, { is_error: true, text }, ran);
 }
 
-function whyUnknown({ name, status }: CallState): string {
+function whyUnknown({ name, status }: CallState, ran: number, at: string): string {
   if (status.kind !== "running") return `an event that cannot be read may have been the start of "${name}"`;
   const process = status.process === undefined
     ? "whether its process had started is not recorded"
     : `its process was ${status.process.pid}`;
-  return `the runtime ended while "${name}" was running (started ${status.since}, ${process})`;
+  const atMost = Math.max(ran, elapsed(status.since, at));
+  return `the runtime ended while "${name}" was running (started ${status.since}, ${process}; it had run for at least ${seconds(ran)}, ` +
+    `when the runtime last gave a sign of life, and at most ${seconds(atMost)}, when the runtime was found to be gone)`;
+}
+
+/** When the runtime that began this is last known to have lived. How long it ran after that, nothing tells. */
+function lastSign(since: string, { driven_at }: SessionState, { at, held }: Resume): string {
+  const signs = [driven_at ?? since, held !== undefined && held.from <= since ? held.until : since];
+  const last = signs.reduce((latest, each) => each > latest ? each : latest, since);
+  return last < at ? last : at;
+}
+
+function elapsed(from: string, to: string): number {
+  return Math.max(0, Date.parse(to) - Date.parse(from));
+}
+
+function seconds(milliseconds: number): string {
+  return `${(milliseconds / 1000).toFixed(1)} s`;
 }
 
 function inStatus(call: CallState, kind: CallState["status"]["kind"], bodies: () => readonly Body[]): readonly Body[] | Refusal {

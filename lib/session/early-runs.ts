@@ -1,36 +1,49 @@
 /** What the log says of early runs: those of the open step, and what they were worth. */
 import type { EventOf } from "./event.ts";
+import type { Outcome } from "./outcome.ts";
 
 /** Early runs of the open step, and what they were worth so far. */
-export interface SpeculationState {
+export interface SpeculationState extends SpeculationWorth {
   readonly open: readonly OpenSpeculation[];
-  /** Of the open step, once its reply was committed. */
-  readonly reads: StepReads | null;
+  /** When the reply of the open step was committed. */
+  readonly committed_at: string | null;
+}
+
+export interface SpeculationWorth {
   /** Wall time by which adopted runs shortened the steps they belong to. */
   readonly saved_ms: number;
   /** Runs whose results nobody used. */
   readonly wasted: number;
-}
-
-/** Milliseconds. The reads that a reply begins with run together, so the longest of them is what they take. */
-export interface StepReads {
-  readonly committed_at: number;
-  /** What they would have taken after the reply, had none begun before. */
-  readonly alone_ms: number;
-  /** What they did take after the reply. */
-  readonly took_ms: number;
-  readonly adopted: boolean;
+  /** The time that those took, added up. */
+  readonly wasted_ms: number;
 }
 
 export interface OpenSpeculation {
   readonly speculation: string;
   readonly name: string;
   readonly started_at: string;
-  readonly ended_at: string | null;
+  /** Null while it runs. */
+  readonly duration_ms: number | null;
   readonly process?: { readonly pid: number; readonly pgid: number; readonly start_time: string };
 }
 
-export const noEarlyRuns: SpeculationState = { open: [], reads: null, saved_ms: 0, wasted: 0 };
+/** One of the reads that a reply begins with. Those behind a call that is not read-only wait for it, begun early or not. */
+export interface LeadingRead {
+  readonly call: string;
+  /** Null while it is open. */
+  readonly end: ReadEnd | null;
+}
+
+export interface ReadEnd {
+  readonly outcome: Outcome;
+  readonly duration_ms: number;
+  readonly speculation?: string | undefined;
+}
+
+/** Tools of a turn that run at the same time, begun early or not. */
+export const READS_AT_ONCE = 8;
+
+export const noEarlyRuns: SpeculationState = { open: [], committed_at: null, saved_ms: 0, wasted: 0, wasted_ms: 0 };
 
 export function changeSpeculation(
   state: SpeculationState,
@@ -39,55 +52,79 @@ export function changeSpeculation(
   const { speculation } = event;
   switch (event.type) {
     case "speculation_started":
-      return { ...state, open: [...state.open, { speculation, name: event.name, started_at: event.at, ended_at: null }] };
+      return { ...state, open: [...state.open, { speculation, name: event.name, started_at: event.at, duration_ms: null }] };
     case "speculation_spawned": {
       const process = { pid: event.pid, pgid: event.pgid, start_time: event.start_time };
       return { ...state, open: state.open.map((each) => each.speculation === speculation ? { ...each, process } : each) };
     }
-    case "speculation_ended":
-      return { ...state, open: state.open.map((each) => each.speculation === speculation ? { ...each, ended_at: event.at } : each) };
-    case "speculation_discarded": {
-      const open = state.open.filter((each) => each.speculation !== speculation);
-      return { ...state, open, wasted: state.wasted + state.open.length - open.length };
+    case "speculation_ended": {
+      const { duration_ms } = event;
+      return { ...state, open: state.open.map((each) => each.speculation === speculation ? { ...each, duration_ms } : each) };
     }
+    case "speculation_discarded":
+      return discard(state, event);
   }
 }
 
 /** A step has begun. */
 export function beginReads(state: SpeculationState): SpeculationState {
-  return state.reads === null ? state : { ...state, reads: null };
+  return state.committed_at === null ? state : { ...state, committed_at: null };
 }
 
 export function commitReads(state: SpeculationState, at: string): SpeculationState {
-  return { ...state, reads: { committed_at: Date.parse(at), alone_ms: 0, took_ms: 0, adopted: false } };
+  return { ...state, committed_at: at };
 }
 
-/** A call has ended. `leading`: nothing but reads stands before it, and it is one. */
-export function endRead(
-  state: SpeculationState,
-  { at, duration_ms, speculation }: EventOf<"call_ended">,
-  leading: boolean,
-): SpeculationState {
-  if (speculation === undefined && !leading) return state;
-  const early = state.open.find((each) => each.speculation === speculation);
-  const open = early === undefined ? state.open : state.open.filter((each) => each !== early);
-  if (state.reads === null || !leading) return { ...state, open };
-  const { committed_at, alone_ms, took_ms, adopted } = state.reads;
-  const ended = Date.parse(early?.ended_at ?? at);
-  const reads: StepReads = {
-    committed_at,
-    alone_ms: Math.max(alone_ms, duration_ms),
-    took_ms: Math.max(took_ms, ended - committed_at),
-    adopted: adopted || early !== undefined,
+/** A call has ended that was open. `reads`: those that its reply begins with, as they were before. */
+export function endRead(state: SpeculationState, event: EventOf<"call_ended">, reads: readonly LeadingRead[]): SpeculationState {
+  const { call, speculation, at } = event;
+  const open = speculation === undefined ? state.open : state.open.filter((each) => each.speculation !== speculation);
+  const ends = reads.flatMap(({ call: id, end }) => id === call ? [event] : end ?? []);
+  const isLast = ends.length === reads.length && reads.some(({ call: id }) => id === call);
+  if (!isLast || state.committed_at === null) return open === state.open ? state : { ...state, open };
+  const waited_ms = Math.max(0, Date.parse(at) - Date.parse(state.committed_at));
+  return { ...state, open, saved_ms: toTenths(state.saved_ms + savedBy(ends, waited_ms)) };
+}
+
+/** What they were worth, or what they have been worth since an earlier state. */
+export function worthOf({ saved_ms, wasted, wasted_ms }: SpeculationWorth, since: SpeculationWorth = noEarlyRuns): SpeculationWorth {
+  return {
+    saved_ms: toTenths(saved_ms - since.saved_ms),
+    wasted: wasted - since.wasted,
+    wasted_ms: toTenths(wasted_ms - since.wasted_ms),
   };
-  return { ...state, open, reads, saved_ms: tenths(state.saved_ms + savedBy(reads) - savedBy(state.reads)) };
+}
+
+function discard(state: SpeculationState, { speculation, at }: EventOf<"speculation_discarded">): SpeculationState {
+  const gone = state.open.find((each) => each.speculation === speculation);
+  if (gone === undefined) return state;
+  const took_ms = gone.duration_ms ?? Math.max(0, Date.parse(at) - Date.parse(gone.started_at));
+  return {
+    ...state,
+    open: state.open.filter((each) => each !== gone),
+    wasted: state.wasted + 1,
+    wasted_ms: toTenths(state.wasted_ms + took_ms),
+  };
 }
 
 /** As durations are written. */
-function tenths(milliseconds: number): number {
+function toTenths(milliseconds: number): number {
   return Math.round(milliseconds * 10) / 10;
 }
 
-function savedBy({ alone_ms, took_ms, adopted }: StepReads): number {
-  return adopted ? Math.max(0, alone_ms - took_ms) : 0;
+/** What these reads would have taken after the reply, less what they did. Of reads that were cut short nobody knows. */
+function savedBy(ends: readonly ReadEnd[], waited_ms: number): number {
+  const adopted = ends.some(({ speculation }) => speculation !== undefined);
+  if (!adopted || ends.some(({ outcome }) => outcome.kind === "cancelled")) return 0;
+  return Math.max(0, timeInOrder(ends.map(({ duration_ms }) => duration_ms)) - waited_ms);
+}
+
+/** Until the last of them is done, if each starts as soon as there is a place and all before it have one. */
+function timeInOrder(durations: readonly number[]): number {
+  const free_at = Array.from({ length: READS_AT_ONCE }, () => 0);
+  for (const duration of durations) {
+    const earliest = Math.min(...free_at);
+    free_at[free_at.indexOf(earliest)] = earliest + duration;
+  }
+  return Math.max(...free_at);
 }

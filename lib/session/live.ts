@@ -1,13 +1,28 @@
-/** What only those who watch now can see: no `seq`, never stored; a durable event replaces it. */
+/**
+ * What only those who watch now can see: no `seq`, never stored; a durable event replaces it.
+ *
+ * Who joins, or was too slow, is told what is live by then. The first event of each part of that has `whole`: it replaces
+ * whatever a reader has of the same attempt's text, reasoning or announced calls, or of the same call's output or status;
+ * those behind it go on from there. Its `omitted` is how much is missing before it, in UTF-16 code units.
+ */
 export type LiveEvent =
-  | { readonly type: "text_delta"; readonly session: string; readonly step: number; readonly attempt: number; readonly text: string }
-  | { readonly type: "reasoning_delta"; readonly session: string; readonly step: number; readonly attempt: number; readonly text: string }
+  | {
+    readonly type: "text_delta" | "reasoning_delta";
+    readonly session: string;
+    readonly step: number;
+    readonly attempt: number;
+    readonly text: string;
+    readonly whole?: true;
+    readonly omitted?: number;
+  }
   | {
     readonly type: "call_output";
     readonly session: string;
     readonly call: string;
     readonly stream: "stdout" | "stderr";
     readonly text: string;
+    readonly whole?: true;
+    readonly omitted?: number;
   }
   | {
     readonly type: "status";
@@ -23,4 +38,5 @@ export type LiveEvent =
     /** The call during which a tool said it, and the whole of what it sent. */
     readonly call?: string;
     readonly sent?: { readonly type: string; readonly data: unknown; readonly timestamp: string };
+    readonly whole?: true;
   };

@@ -5,6 +5,7 @@
  * N1  A call that is not read-only runs alone and in its place: nothing before it is open, nothing behind it starts.
  * N2  Consecutive read-only calls run together, at most `parallel_reads` at once.
  */
+import { READS_AT_ONCE } from "./early-runs.ts";
 import type { CallState, SessionState } from "./state.ts";
 import type { TurnEnd } from "./outcome.ts";
 import { findRepetition, GUARD_SOURCE } from "./repeat.ts";
@@ -30,7 +31,7 @@ export interface Limits {
   readonly spend_usd?: number;
 }
 
-export const DEFAULT_LIMITS: Limits = { max_steps: 200, parallel_reads: 8 };
+export const DEFAULT_LIMITS: Limits = { max_steps: 200, parallel_reads: READS_AT_ONCE };
 
 /** Every effect that may go on now; empty between turns. */
 export function next(state: SessionState, limits: Limits = DEFAULT_LIMITS): readonly Effect[] {
@@ -44,19 +45,22 @@ export function next(state: SessionState, limits: Limits = DEFAULT_LIMITS): read
     case "calling":
       return window(phase.calls, limits.parallel_reads).map(toEffect);
     case "answered":
-      return [{ kind: "end_turn", reason: "completed", ...(phase.finish === "stop" ? {} : { detail: `finish: ${phase.finish}` }) }];
+      return [uncheckable(state, step, limits) ?? completed(phase.finish)];
   }
+}
+
+function completed(finish: string): Effect {
+  return { kind: "end_turn", reason: "completed", ...(finish === "stop" ? {} : { detail: `finish: ${finish}` }) };
 }
 
 /** Whether the turn may go on, and with what. */
 function beforeStep(state: SessionState, step: number, limits: Limits): Effect {
   if (step >= limits.max_steps) return stop(`step cap of ${limits.max_steps} reached`);
-  const spent = state.usage.cost_usd;
-  if (limits.spend_usd !== undefined && step > 0 && spent === undefined) {
-    return stop(`the spend limit of ${limits.spend_usd} USD cannot be checked: the endpoint reports no cost`);
-  }
-  if (limits.spend_usd !== undefined && (spent ?? 0) >= limits.spend_usd) {
-    return stop(`spend limit of ${limits.spend_usd} USD reached: the session has cost ${(spent ?? 0).toFixed(4)} USD`);
+  const unknown = uncheckable(state, step, limits);
+  if (unknown !== null) return unknown;
+  const spent = state.usage.cost_usd ?? 0;
+  if (limits.spend_usd !== undefined && spent >= limits.spend_usd) {
+    return stop(`spend limit of ${limits.spend_usd} USD reached: the session has cost ${spent.toFixed(4)} USD`);
   }
   const repetition = findRepetition(state);
   switch (repetition.kind) {
@@ -67,6 +71,16 @@ function beforeStep(state: SessionState, step: number, limits: Limits): Effect {
     case "stop":
       return stop(repetition.detail);
   }
+}
+
+/** A limit that nobody can check is no limit: the turn ends behind the reply whose cost is not known, and none begins. */
+function uncheckable({ usage }: SessionState, step: number, { spend_usd }: Limits): Effect | null {
+  if (spend_usd === undefined) return null;
+  const unreported = usage.unreported_replies ?? 0;
+  const cannot = `the spend limit of ${spend_usd} USD cannot be checked: the endpoint`;
+  if (unreported > 0) return stop(`${cannot} did not report what ${unreported} ${unreported === 1 ? "reply" : "replies"} used`);
+  const isFree = usage.input_tokens + usage.output_tokens === 0;
+  return step > 0 && !isFree && usage.cost_usd === undefined ? stop(`${cannot} reports no cost`) : null;
 }
 
 function stop(detail: string): Effect {

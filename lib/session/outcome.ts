@@ -47,7 +47,8 @@ export type ReapedProcess = v.InferOutput<typeof ReapedProcess>;
 
 /**
  * Tokens as the provider counts them; `cost_usd` only if the provider reports it. `input_tokens` counts all of the
- * input, what was read from a cache (`cached_…`) and written to one (`cache_write_…`) included.
+ * input, what was read from a cache (`cached_…`) and written to one (`cache_write_…`) included. What was not reported
+ * counts as 0: `unreported_replies` says of how many replies the endpoint left out what their cost needs.
  */
 export const Usage = v.object({
   input_tokens: v.number(),
@@ -56,6 +57,7 @@ export const Usage = v.object({
   cache_write_input_tokens: v.optional(v.number()),
   reasoning_tokens: v.optional(v.number()),
   cost_usd: v.optional(v.number()),
+  unreported_replies: v.optional(v.number()),
 });
 export type Usage = v.InferOutput<typeof Usage>;
 
@@ -88,7 +90,7 @@ export type TurnEnd = v.InferOutput<typeof TurnEnd>;
 
 /** Adds two usages. */
 export function addUsage(left: Usage, right: Usage): Usage {
-  const optional = (key: "cached_input_tokens" | "cache_write_input_tokens" | "reasoning_tokens" | "cost_usd") =>
+  const optional = (key: Exclude<keyof Usage, "input_tokens" | "output_tokens">) =>
     left[key] === undefined && right[key] === undefined ? {} : { [key]: (left[key] ?? 0) + (right[key] ?? 0) };
   return {
     input_tokens: left.input_tokens + right.input_tokens,
@@ -97,5 +99,6 @@ export function addUsage(left: Usage, right: Usage): Usage {
     ...optional("cache_write_input_tokens"),
     ...optional("reasoning_tokens"),
     ...optional("cost_usd"),
+    ...optional("unreported_replies"),
   };
 }

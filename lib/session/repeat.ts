@@ -3,9 +3,9 @@
  * stopped. What counts is (name, canonical input, result): polling whose answer changes is no repetition, and neither
  * are different calls with one answer. Refused, unknown and malformed calls count like any other.
  *
- * A pattern of up to four calls that was played three times gets the hint; the next call that goes on with it, the stop.
- * Where each round took a second or more, somebody may be waiting for an answer to change: then the stop comes after the
- * twentieth round.
+ * Two rows are looked at: the calls one by one, and the replies, each as its calls in whatever order. A pattern of up to
+ * four that was played three times gets the hint; what goes on with it after that, the stop. Where each round took a
+ * second or more, somebody may be waiting for an answer to change: then the stop comes after the twentieth round.
  */
 import { parseArguments } from "./arguments.ts";
 import { newestFirst } from "./append-list.ts";
@@ -25,18 +25,24 @@ export type Repetition =
 
 /** What is to be done about the calls of the open turn so far. Between steps only. */
 export function findRepetition(state: SessionState): Repetition {
-  const { calls, sinceHint } = recentCalls(state);
-  const pattern = repeatedPattern(calls);
+  const recent = recentReplies(state);
+  const found = [judge(toCalls(recent)), judge(recent)];
+  return found.find(({ kind }) => kind === "stop") ?? found.find(({ kind }) => kind === "hint") ?? { kind: "none" };
+}
+
+function judge({ played, sinceHint }: Row): Repetition {
+  const pattern = repeatedPattern(played);
   if (pattern === null) return { kind: "none" };
-  const names = [...new Set(calls.slice(0, pattern.period).map((call) => `"${call.name}"`))].join(", ");
-  const most = roundMs(calls, pattern) >= WAITING_MS ? WAITING_REPEATS : REPEATS;
-  if (sinceHint === null) return { kind: "hint", text: hintFor(names, pattern.period, most) };
+  const round = played.slice(0, pattern.period).flat();
+  const names = [...new Set(round.map((call) => `"${call.name}"`))].join(", ");
+  const most = roundMs(played, pattern) >= WAITING_MS ? WAITING_REPEATS : REPEATS;
+  if (sinceHint === null) return { kind: "hint", text: hintFor(names, round.length, most) };
   if (sinceHint === 0 || pattern.length <= most * pattern.period) return { kind: "none" };
   return { kind: "stop", detail: `repeated calls of ${names} with the same input and the same result` };
 }
 
-function hintFor(names: string, period: number, most: number): string {
-  const what = period === 1 ? `the same call of ${names}` : `the same ${period} calls (${names})`;
+function hintFor(names: string, count: number, most: number): string {
+  const what = count === 1 ? `the same call of ${names}` : `the same ${count} calls (${names})`;
   return `You have made ${what} ${REPEATS} times and got the same result each time. Repeating it will not change that. ` +
     "Do something else, or say what keeps you from going on. " +
     (most === REPEATS
@@ -46,26 +52,45 @@ function hintFor(names: string, period: number, most: number): string {
 
 const KEPT = WAITING_REPEATS * LONGEST_PATTERN + LONGEST_PATTERN;
 
-/** Ended calls of the open turn, newest first; `sinceHint`: how many came after the hint, null without one. */
-function recentCalls(state: SessionState): { readonly calls: readonly CallState[]; readonly sinceHint: number | null } {
-  const calls: CallState[] = [];
+/** What was played in the open turn, newest first; `sinceHint`: how much of it came after the hint, null without one. */
+interface Row {
+  readonly played: readonly Played[];
+  readonly sinceHint: number | null;
+}
+
+/** Calls that count as one, however they are ordered. */
+type Played = readonly CallState[];
+
+function recentReplies(state: SessionState): Row {
+  const played: Played[] = [];
   let sinceHint: number | null = null;
   const turn = state.turn.kind === "running" ? state.turn.turn : -1;
   for (const entry of newestFirst(state.history)) {
-    if (entry.turn !== turn || (calls.length >= KEPT && sinceHint !== null)) break;
+    if (entry.turn !== turn || (played.length >= KEPT && sinceHint !== null)) break;
     if (entry.kind === "prompt") {
-      if (entry.source === GUARD_SOURCE) sinceHint ??= calls.length;
+      if (entry.source === GUARD_SOURCE) sinceHint ??= played.length;
       if (entry.source === GUARD_SOURCE || entry.source === "stop_hook") continue;
       break;
     }
-    for (let index = entry.calls.length - 1; index >= 0; index--) calls.push(entry.calls[index] as CallState);
+    if (entry.calls.length > 0) played.push(entry.calls);
   }
-  return { calls: calls.slice(0, KEPT), sinceHint };
+  return { played, sinceHint };
+}
+
+/** The same, call by call. */
+function toCalls({ played, sinceHint }: Row): Row {
+  const count = (replies: readonly Played[]) => replies.reduce((sum, calls) => sum + calls.length, 0);
+  const newest: Played[] = [];
+  for (const calls of played) {
+    for (let index = calls.length - 1; index >= 0 && newest.length < KEPT; index--) newest.push(calls.slice(index, index + 1));
+  }
+  return { played: newest, sinceHint: sinceHint === null ? null : count(played.slice(0, sinceHint)) };
 }
 
 /** How long the calls of one round took, on average. */
-function roundMs(newestFirst: readonly CallState[], { period, length }: Pattern): number {
-  const took = newestFirst.slice(0, length).reduce((sum, { status }) => sum + (status.kind === "ended" ? status.duration_ms : 0), 0);
+function roundMs(newestFirst: readonly Played[], { period, length }: Pattern): number {
+  const took = newestFirst.slice(0, length).flat()
+    .reduce((sum, { status }) => sum + (status.kind === "ended" ? status.duration_ms : 0), 0);
   return took * period / length;
 }
 
@@ -76,16 +101,16 @@ function identityOf(call: CallState): string {
   return JSON.stringify([call.name, input, result]);
 }
 
-/** `length`: how many calls go along with it. */
+/** `length`: how much goes along with it. */
 interface Pattern {
   readonly period: number;
   readonly length: number;
 }
 
-/** The shortest pattern that the newest calls repeat often enough. Mostly a few of them tell that there is none. */
-function repeatedPattern(newestFirst: readonly CallState[]): Pattern | null {
+/** The shortest pattern that the newest repeat often enough. Mostly a few of them tell that there is none. */
+function repeatedPattern(newestFirst: readonly Played[]): Pattern | null {
   const identities: string[] = [];
-  const at = (index: number) => identities[index] ??= identityOf(newestFirst[index] as CallState);
+  const at = (index: number) => identities[index] ??= (newestFirst[index] ?? []).map(identityOf).toSorted().join();
   for (let period = 1; period <= LONGEST_PATTERN; period++) {
     let length = Math.min(period, newestFirst.length);
     while (length < newestFirst.length && at(length) === at(length - period)) length++;

@@ -8,7 +8,7 @@
  */
 import { append, type AppendList, emptyList, toArray } from "./append-list.ts";
 import { parseArguments } from "./arguments.ts";
-import { beginReads, changeSpeculation, commitReads, endRead, noEarlyRuns, type SpeculationState } from "./early-runs.ts";
+import { beginReads, changeSpeculation, commitReads, endRead, type LeadingRead, noEarlyRuns, type SpeculationState } from "./early-runs.ts";
 import {
   type EventBody,
   type EventOf,
@@ -27,6 +27,8 @@ export interface SessionState {
   readonly session: string | null;
   /** Number of the last event; 0 before the first. */
   readonly seq: number;
+  /** When the runtime that drives the open turn last recorded something of it; null if nothing was. */
+  readonly driven_at: string | null;
   readonly header: SessionHeader | null;
   readonly turn: TurnState;
   /** Closed parts of the conversation, oldest first. The open step's calls are in `turn`. */
@@ -134,6 +136,7 @@ export interface RecordedReply {
 export const initialState: SessionState = {
   session: null,
   seq: 0,
+  driven_at: null,
   header: null,
   turn: { kind: "idle", last: null },
   history: emptyList(),
@@ -149,8 +152,12 @@ export const initialState: SessionState = {
 /** The state after one more event. */
 export function evolve(state: SessionState, event: StoredEvent): SessionState {
   const next = isKnown(event) ? apply(state, event) : state;
-  return { ...next, session: state.session ?? event.session, seq: event.seq };
+  const driven_at = OF_A_TURN.test(event.type) ? event.at : state.driven_at;
+  return { ...next, session: state.session ?? event.session, seq: event.seq, driven_at };
 }
+
+/** What nobody records but who drives the turn: all else may come from a runtime that opens the session and dies before it resumes. */
+const OF_A_TURN = /^(step|attempt|reply|call|approval|speculation|task|state)_/;
 
 /** The state after all of these events. */
 export function fold(events: Iterable<StoredEvent>, from: SessionState = initialState): SessionState {
@@ -404,7 +411,7 @@ function endCall(state: SessionState, event: EventOf<"call_ended">): SessionStat
   const { outcome, result, duration_ms, speculation } = event;
   if (!isOpenCall(state, event.call)) return recordLate(state, event.call, result);
   const usage = event.usage === undefined ? state.usage : addUsage(state.usage, event.usage);
-  const counted = { ...state, usage, speculation: endRead(state.speculation, event, isLeadingRead(state, event.call)) };
+  const counted = { ...state, usage, speculation: endRead(state.speculation, event, leadingReads(state)) };
   const ended = changeCall(counted, event.call, () => ({
     kind: "ended",
     outcome,
@@ -417,11 +424,11 @@ function endCall(state: SessionState, event: EventOf<"call_ended">): SessionStat
   return allEnded ? closeStep(ended) : ended;
 }
 
-/** Whether nothing but reads stands before it, as calls that run early do. */
-function isLeadingRead(state: SessionState, call: string): boolean {
-  const calls = state.turn.kind === "running" && state.turn.phase.kind === "calling" ? state.turn.phase.calls : [];
-  const at = calls.findIndex((each) => each.call === call);
-  return at >= 0 && calls.slice(0, at + 1).every((each) => each.read_only);
+function leadingReads({ turn }: SessionState): readonly LeadingRead[] {
+  const calls = turn.kind === "running" && turn.phase.kind === "calling" ? turn.phase.calls : [];
+  const barrier = calls.findIndex(({ read_only }) => !read_only);
+  const reads = barrier === -1 ? calls : calls.slice(0, barrier);
+  return reads.map(({ call, status }) => ({ call, end: status.kind === "ended" ? status : null }));
 }
 
 function isOpenCall(state: SessionState, call: string): boolean {

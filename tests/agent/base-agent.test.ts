@@ -298,6 +298,54 @@ describe("an agent with a loop of its own", () => {
     expect(agent.history.at(-1)).toMatchObject({ role: "assistant", content: "SUNNY." });
   });
 
+  test("is heard when it speaks and in that order, over HTTP too: before a call that it makes then, and while one runs", async () => {
+    const [begun, told] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow = tool({
+      name: "slow",
+      description: "Slow.",
+      inProcess: true,
+      parameters: v.object({}),
+      execute: async () => {
+        begun.resolve();
+        await told.promise;
+      },
+    });
+    class Teller extends Agent {
+      override readonly tools = [slow];
+      override async generateResponse(_input: string): Promise<string> {
+        for (const n of [1, 2, 3]) await this.sendProgress(`file${n}`, 100);
+        await this.sendToolCall("elsewhere", {}, "mine");
+        await this.sendStatus("before");
+        const call = this.executeTool("slow", {});
+        await begun.promise;
+        await this.sendStatus("meanwhile");
+        await call;
+        return "done";
+      }
+    }
+    const agent = kept(new Teller(await options()));
+    const heard: string[] = [];
+    // A session that is not the agent's own, as those are that are begun over HTTP.
+    const session = await agent.runtime.create();
+    session.watch((event) => {
+      if ("sent" in event && event.sent !== undefined) heard.push(event.sent.type === "agent_status" ? event.status : event.sent.type);
+      else if (["call_started", "call_ended"].includes(event.type)) heard.push(event.type);
+      if (heard.at(-1) === "meanwhile") told.resolve();
+    });
+    await session.prompt("go", { source: "test" });
+    expect(heard).toEqual([...Array(3).fill("progress_update"), "tool_call", "before", "call_started", "meanwhile", "call_ended"]);
+  });
+
+  test("that is closed says so, and which session a new one can go on with", async () => {
+    const agent = kept(new LoopAgent(await options()));
+    await agent.generateResponse("How is it?");
+    const { id } = await agent.session();
+    await agent.close();
+    for (const act of [() => agent.generateResponse("again"), () => agent.executeTool("get_weather", {}), () => agent.resume()]) {
+      expect(String(await act().catch((error: unknown) => error))).toContain(`it is closed: make a new agent with session: "${id}"`);
+    }
+  });
+
   test("is stopped with its turn: what it waits for and what it asks for then is refused, and the session goes on", async () => {
     const reached = Promise.withResolvers<void>();
     const refusals: unknown[] = [];

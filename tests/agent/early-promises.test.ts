@@ -1,6 +1,7 @@
 /** What issue and documents promise of early runs beyond the plain case: what starts, what it costs, what is said of it. */
 import { describe, expect, test } from "bun:test";
 import { renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { FeedEvent } from "../../lib/agent/feed.ts";
 import type { SessionEvent } from "../../lib/session/event.ts";
 import { chatReply, delta, type EndpointStep, sse } from "../fixtures/endpoint.ts";
@@ -52,7 +53,52 @@ describe("a read starts early", () => {
   }
 });
 
+describe("a read starts", () => {
+  test("at the last byte of its arguments, before anything behind that is read", async () => {
+    // Nothing keeps this reply from being committed at once: a start that is put off by any timer comes too late.
+    const { events } = await ground.play([{ stream: [arrive(0, "look", { n: 1 })] }, DONE]);
+    const types = events.map(({ type }) => type);
+    expect(types.indexOf("speculation_started")).toBeGreaterThan(-1);
+    expect(types.indexOf("speculation_started")).toBeLessThan(types.indexOf("reply_committed"));
+  });
+
+  test("in no attempt that has failed, though a place is free by then that it was waiting for", async () => {
+    await ground.workspace.tool("hold", 'echo run >> "holds-$STELLA_INPUT_N"; until [ -e go ]; do sleep 0.02; done; echo held', SAFE);
+    const reads = Array.from({ length: 9 }, (_none, index) => arrive(index, "hold", { n: index }));
+    const failing = { stream: [...reads, { error: { kind: "overloaded", retry_after: 2 } }] };
+    const { agent, session } = await ground.open([{ attempts: [failing, { stream: reads }] }, DONE]);
+    let left = 8;
+    const between: string[] = [];
+    session.watch((told) => {
+      if (told.type === "attempt_failed") writeFileSync(join(ground.workspace.path, "go"), "");
+      if (told.type === "speculation_ended") left--;
+      if (told.type === "attempt_started") between.push(`${left} left`);
+    });
+    expect((await session.prompt("go", { source: "test" })).reason).toBe("completed");
+    // All of the first eight had ended before the second attempt: it is in between that the ninth must not start.
+    expect(between.slice(0, 2)).toEqual(["8 left", "0 left"]);
+    const started = (await eventsOf(agent, session.id)).flatMap((event) => event.type === "speculation_started" ? [event.attempt] : []);
+    expect(started).toEqual([1, 1, 1, 1, 1, 1, 1, 1, 2]);
+    for (let index = 0; index < 9; index++) expect([index, ground.runsOf(`holds-${index}`)]).toEqual([index, 1]);
+  }, 30_000);
+});
+
 describe("what was begun early", () => {
+  for (const [what, behind] of Object.entries({ "is not asked for": [], "stands behind it": [arrive(1, "trap", {})] })) {
+    test(`and ${what} is gone, and recorded so, before a call starts that changes something`, async () => {
+      await ground.workspace.tool("trap", "[ -e pid ] && exit; trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done", SAFE);
+      await ground.workspace.tool("change", 'if kill -0 "$(cat pid)" 2>/dev/null; then echo there; else echo gone; fi');
+      const attempts = [
+        { stream: [arrive(0, "trap", {}), { wait_ms: 400, drop: true }] },
+        { stream: [arrive(0, "change", {}), ...behind] },
+      ];
+      const { events, results } = await ground.play([{ attempts }, DONE]);
+      expect(results[0]).toBe("gone\n");
+      const order = events.flatMap(({ type }) => /^speculation_(ended|discarded)$|^call_started$/.test(type) ? [type] : []);
+      expect(order.slice(0, 3)).toEqual(["speculation_ended", "speculation_discarded", "call_started"]);
+    }, 30_000);
+  }
+
   test("and is not asked for keeps neither a call nor the turn waiting, though it ignores SIGTERM", async () => {
     await ground.workspace.tool("trap", "trap '' TERM; while :; do sleep 0.05; done", SAFE);
     const traps = Array.from({ length: 8 }, (_none, index) => arrive(index, "trap", { n: index }));
@@ -145,12 +191,12 @@ describe("what is said of early runs", () => {
       { steps: [callChunk("look", { n: 1, s: "0.2" }), held, END] },
       chatReply({ text: "done" }),
     ]);
-    expect(result.speculation).toEqual({ saved_ms: session.state().speculation.saved_ms, wasted: 0 });
-    expect(result.speculation.saved_ms).toBeGreaterThanOrEqual(200);
+    expect(result.speculation).toEqual({ saved_ms: session.state().speculation.saved_ms, wasted: 0, wasted_ms: 0 });
     const wasted = await ground.play([{
       attempts: [{ stream: [arrive(0, "look", { n: 2 }), { wait_ms: 100, drop: true }] }, { stream: [{ text: "no" }] }],
     }]);
-    expect(wasted.result.speculation).toEqual({ saved_ms: 0, wasted: 1 });
+    const took = wasted.events.flatMap((event) => event.type === "speculation_ended" ? [event.duration_ms] : []);
+    expect(wasted.result.speculation).toEqual({ saved_ms: 0, wasted: 1, wasted_ms: took[0] as number });
   });
 
   test("nothing was saved where a read of the same reply took as long after it", async () => {

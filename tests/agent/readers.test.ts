@@ -88,6 +88,121 @@ class Follower {
 
 const upTo = (count: number, from = 1) => Array.from({ length: count - from + 1 }, (_each, index) => String(from + index));
 
+/** The text of the reply that is being written, as a client has it that takes events as they are meant. */
+class Client {
+  text = "";
+  seq: number;
+  readonly #follower: AsyncGenerator<Batch, void>;
+  readonly #controller: AbortController;
+
+  constructor(subject: Subject, after: number, draft: string) {
+    this.#controller = new AbortController();
+    stop.add(this.#controller);
+    this.#follower = subject.readers.follow(subject.session, after, this.#controller.signal);
+    this.seq = after;
+    this.text = draft;
+  }
+
+  async next(): Promise<void> {
+    const { value } = await this.#follower.next();
+    if (value?.kind !== "lines") return;
+    for (const { seq, text } of value.lines) {
+      if (seq !== null) this.seq = seq;
+      else {
+        const event = JSON.parse(text) as { readonly text: string; readonly whole?: true };
+        this.text = (event.whole === true ? "" : this.text) + event.text;
+      }
+    }
+  }
+
+  leave(): void {
+    this.#controller.abort();
+  }
+}
+
+describe("a reader that joins", () => {
+  test("gets all that is live behind all that is recorded, then what comes", async () => {
+    const subject = new Subject();
+    await subject.drive();
+    await subject.append(2);
+    subject.say("a");
+    subject.say("b");
+    const follower = subject.follow();
+    await follower.until("ab");
+    subject.say("c");
+    await subject.append(1);
+    await follower.until("3");
+    expect(follower.seen).toEqual(["1", "2", "ab", "c", "3"]);
+    const other = subject.follow(3);
+    await other.next();
+    expect(other.seen).toEqual(["abc"]);
+  });
+
+  test("while another one reads too gets the same, and neither gets anything twice", async () => {
+    const subject = new Subject();
+    await subject.drive();
+    await subject.append(1);
+    const first = subject.follow();
+    await first.until("1");
+    subject.say("a");
+    const second = subject.follow(1);
+    const third = subject.follow(0);
+    subject.say("b");
+    await Promise.all([first.until("b"), second.until("ab"), third.until("ab")]);
+    subject.say("c");
+    await Promise.all([first.until("c"), second.until("c"), third.until("c")]);
+    expect([first.seen, second.seen, third.seen]).toEqual([["1", "a", "b", "c"], ["ab", "c"], ["1", "ab", "c"]]);
+  });
+
+  test("or was too slow for the shared tail has the text of the reply at every point, wherever it is cut (property)", async () => {
+    const step = fc.oneof(
+      {
+        weight: 4,
+        arbitrary: fc.record({
+          kind: fc.constant("say" as const),
+          text: fc.string({ minLength: 1, maxLength: 5 }),
+          times: fc.constantFrom(1, 5000),
+        }),
+      },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant("append" as const), count: fc.constantFrom(1, 3, 120) }) },
+      { weight: 4, arbitrary: fc.record({ kind: fc.constant("read" as const) }) },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant("reconnect" as const), keeps: fc.boolean() }) },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+        const subject = new Subject();
+        await subject.drive();
+        await subject.append(1);
+        let said = "";
+        let client = new Client(subject, 0, "");
+        const upToDate = async () => {
+          subject.say(".");
+          said += ".";
+          while (client.text !== said || client.seq < subject.seq) {
+            if (client.seq === subject.seq && client.text.endsWith(".") && client.text.length > said.length) break;
+            await client.next();
+          }
+        };
+        for (const each of steps) {
+          if (each.kind === "append") await subject.append(each.count);
+          else if (each.kind === "reconnect") {
+            client.leave();
+            client = new Client(subject, client.seq, each.keeps ? client.text : "");
+          } else if (each.kind === "read") await upToDate();
+          else {
+            for (let times = 0; times < each.times; times++) subject.say(each.text);
+            said += each.text.repeat(each.times);
+          }
+        }
+        await upToDate();
+        expect(client.text).toBe(said);
+        client.leave();
+      }),
+      { numRuns: 60, seed: 20261130 },
+    );
+  }, 60_000);
+});
+
 describe("a reader", () => {
   test("gets what is recorded, then what happens, with live events in their place", async () => {
     const subject = new Subject();

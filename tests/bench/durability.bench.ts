@@ -20,6 +20,7 @@ import { sampleSession } from "../fixtures/journal/sample.ts";
 import { createWorkspace } from "../fixtures/workspace.ts";
 
 const SESSIONS = 200;
+const MEMORY_ROUNDS = 4;
 const workspace = await createWorkspace();
 const env = { PATH: process.env["PATH"] ?? "", HOME: workspace.home, ORRERY_HOME: workspace.home };
 const journalPath = join(workspace.home, "data/journal.sqlite");
@@ -189,15 +190,43 @@ async function overhead(session: Session): Promise<number> {
   return await ended.promise;
 }
 
-/** What a session with a log of 1,000 events takes while it is open and nothing happens, beside its text. */
+/**
+ * What a session with a log of 1,000 events takes while it is open and nothing happens, beside its text: by how much the
+ * memory of the process grows with every 200 more of them. The first 200 fill what was there already, and do not count.
+ */
 async function idleMemory(): Promise<void> {
+  const events = 997;
+  const agent = open(await workspace.script({ text: "done" }));
+  await (await agent.create()).prompt("go", { source: "bench" });
+  const growth: number[] = [];
+  let characters = 0;
+  for (let round = 0; round <= MEMORY_ROUNDS; round++) {
+    const stored = await idleSessions(events);
+    characters = stored.characters;
+    const before = residentBytes();
+    for (const id of stored.ids) await agent.open(id);
+    growth.push((residentBytes() - before) / SESSIONS);
+  }
+  const counted = growth.slice(1).toSorted((left, right) => left - right);
+  const kib = (bytes: number) => `${(bytes / 1024).toFixed(0)} KiB`;
+  const [least = NaN, most = NaN] = [counted[0], counted.at(-1)];
+  if (!(least > 0 && most < 3 * median(counted))) {
+    throw new Error(`Cannot tell the memory of an idle session as the rounds do not agree: ${growth.map(kib).join(", ")}`);
+  }
+  line(
+    "resident memory of an idle session",
+    `${kib(median(counted))} median, ${kib(least)} to ${kib(most)}`,
+    `${MEMORY_ROUNDS} rounds of ${SESSIONS} sessions of ${events} events; their text is ${kib(characters / SESSIONS)}`,
+  );
+}
+
+async function idleSessions(count: number): Promise<{ readonly ids: readonly string[]; readonly characters: number }> {
   const journal = openSqliteJournal({ path: journalPath });
   const ids = Array.from({ length: SESSIONS }, newSession);
-  const kept = 996;
   let characters = 0;
   for (const session of ids) {
     const lease = await journal.acquire(session, deadOwner());
-    const events = sampleSession(session, kept + 1).map((event) =>
+    const events = sampleSession(session, count).map((event) =>
       event.type === "session_opened" ? { ...event, workspace: workspace.path, model: "script:none" } : event
     );
     characters += events.reduce((sum, event) => sum + JSON.stringify(event).length, 0);
@@ -205,24 +234,14 @@ async function idleMemory(): Promise<void> {
     await lease.release();
   }
   await journal.close();
-  const agent = open(await workspace.script({ text: "done" }));
-  await (await agent.create()).prompt("go", { source: "bench" });
-  const before = heap();
-  const opened: Session[] = [];
-  for (const id of ids) opened.push(await agent.open(id));
-  const each = (heap() - before) / opened.length;
-  line(
-    "memory of an idle session",
-    `${(each / 1024).toFixed(0)} KiB`,
-    `${kept + 1} events; their text is ${(characters / ids.length / 1024).toFixed(0)} KiB`,
-  );
+  return { ids, characters };
 }
 
-/** Bytes in use after a collection, where the host can be told to make one. */
-function heap(): number {
+/** After a collection, where the host can be told to make one. */
+function residentBytes(): number {
   const { Bun: bun } = globalThis as { readonly Bun?: { gc(force: boolean): void } };
   bun?.gc(true);
-  return process.memoryUsage().heapUsed;
+  return process.memoryUsage.rss();
 }
 
 async function bareSpawn(): Promise<void> {

@@ -47,6 +47,12 @@ describe("parseLocated()", () => {
     expect(faultOf("[".repeat(1_000_000))).not.toBe("none");
   });
 
+  test("refuses text that is no Unicode, in a value and in a key", () => {
+    expect(faultOf('{"a": "b",\n "c": "x\\ud800"}')).toBe("2:7 half of a surrogate pair stands alone in a text");
+    expect(faultOf('{"\\uDC00": 1}')).toContain("1:2 half of a surrogate pair");
+    expect(faultOf('{"a": "\\ud83d\\ude00 \\\\ud800"}')).toBe("none");
+  });
+
   test("takes any JSON as JSON.parse does, and crashes on no text", () => {
     const spaced = fc.tuple(fc.json({ maxDepth: 5 }), fc.constantFrom(undefined, 1, "\t")).map(([text, space]) =>
       JSON.stringify(JSON.parse(text), null, space)

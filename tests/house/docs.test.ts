@@ -27,6 +27,12 @@ test("every page that a page links to exists", () => {
   expect(gone).toEqual([]);
 });
 
+test("docs/guarantees.md has every promise from P1 to P10, each with tests that hold it", () => {
+  const rows = readFileSync(join(root, "docs/guarantees.md"), "utf8").split("\n").filter((line) => /^\| P\d+ /.test(line));
+  expect(rows.map((row) => row.split("|")[1]?.trim())).toEqual(Array.from({ length: 10 }, (_none, index) => `P${index + 1}`));
+  for (const row of rows) expect([row.slice(0, 40), /`tests\/[^`]+\.test\.ts`/.test(row)]).toEqual([row.slice(0, 40), true]);
+});
+
 function codeSpans(text: string): readonly string[] {
   const prose = text.replace(/^```[\s\S]*?^```/gm, "");
   return [...prose.matchAll(/`([^`\n]+)`/g)].map(([, span = ""]) => span);

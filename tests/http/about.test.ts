@@ -41,8 +41,10 @@ describe("the OpenAPI document", () => {
     );
     expect(operations.map(([method, path]) => `${method.toUpperCase()} ${path}`).sort()).toEqual([
       "DELETE /v1/sessions/{id}",
+      "GET /",
       "GET /healthz",
       "GET /metrics",
+      "GET /openapi.json",
       "GET /readyz",
       "GET /v1/capabilities",
       "GET /v1/sessions",
@@ -84,6 +86,13 @@ describe("the OpenAPI document", () => {
     expect(given("/v1/sessions", "post", "201")).toEqual(["X-Request-Id", "Location", "ETag", "Idempotency-Replayed"]);
     expect(given("/v1/sessions/{id}", "get", "200")).toContain("ETag");
     expect(given("/v1/sessions", "get", "default")).toEqual(["X-Request-Id", "Retry-After"]);
+  });
+
+  test("names the type of every answer that has a body", () => {
+    const types = (path: string) => Object.keys(document.paths[path].get.responses["200"].content);
+    expect([types("/"), types("/metrics"), types("/openapi.json")]).toEqual([["text/html"], ["text/plain"], ["application/json"]]);
+    expect(types("/v1/sessions/{id}/events")).toEqual(["application/json", "text/event-stream", "application/x-ndjson"]);
+    expect(document.paths["/v1/sessions/{id}"].get.responses["304"].content).toBeUndefined();
   });
 
   test("asks for the token everywhere but where none is needed", () => {

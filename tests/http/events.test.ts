@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { setTimeout as delay } from "node:timers/promises";
 import { type EventReader, startTestServer, type TestServer, type TestServerOptions } from "../fixtures/server.ts";
 
 let subject: TestServer;
@@ -16,7 +18,116 @@ const ids = (reader: EventReader) => reader.messages.flatMap(({ id }) => id === 
 const upTo = (count: number) => Array.from({ length: count }, (_each, index) => index + 1);
 /** Replies whose calls are all refused: many durable events at full speed, two for each call. */
 const burst = (replies: number) =>
-  Array.from({ length: replies }, () => ({ calls: Array.from({ length: 200 }, (_each, index) => call("nothing", { index })) }));
+  Array.from({ length: replies }, (_reply, round) => ({
+    calls: Array.from({ length: 200 }, (_each, index) => call("nothing", { round, index })),
+  }));
+
+/** What the live events of one kind come to, for a client that takes them as they are meant. */
+function liveText(reader: EventReader, type: string, kept = ""): string {
+  return reader.messages.filter(({ value }) => value.type === type)
+    .reduce((text, { value }) => (value.whole === true ? "" : text) + value.text, kept);
+}
+
+describe("an event stream that is joined in the middle", () => {
+  test("begins with all that is live: text, reasoning, announced calls; and goes on from there", async () => {
+    const session = await start({
+      script: [{
+        stream: [
+          { reasoning: "hm" },
+          { text: "half " },
+          { text: "of " },
+          { call: { index: 0, id: "a", name: "nothing", arguments: {} } },
+          { wait_ms: 60_000, text: "it" },
+        ],
+      }],
+    });
+    const first = await subject.follow(session);
+    await subject.ask("POST", `/v1/sessions/${session}/prompts`, { text: "go" });
+    await first.until(({ value }) => value.status === "call_announced");
+    const seen = Math.max(...ids(first));
+    for (const last of [0, 1, seen]) {
+      const reader = await subject.follow(session, { last });
+      await reader.until(({ value }) => value.status === "call_announced");
+      expect([liveText(reader, "text_delta"), liveText(reader, "reasoning_delta")]).toEqual(["half of ", "hm"]);
+      expect(ids(reader)).toEqual(upTo(seen).slice(last));
+      // A client that has kept what it had has nothing twice.
+      expect(liveText(reader, "text_delta", "half ")).toBe("half of ");
+      const live = reader.messages.filter(({ id }) => id === null);
+      expect(live.map(({ value }) => value.whole)).toEqual([true, true, true]);
+      expect(reader.messages.slice(-live.length)).toEqual(live);
+      reader.cut();
+    }
+    first.cut();
+    await subject.ask("POST", `/v1/sessions/${session}/cancel`, {});
+  });
+
+  test("has the output so far of a call that runs, and nothing of it when the call has ended", async () => {
+    const session = await start({
+      prepare: (workspace) => workspace.tool("act", "echo one; echo two; while [ ! -e go ]; do sleep 0.02; done; echo three"),
+      script: [{ calls: [call("act")] }, { text: "done" }],
+    });
+    const first = await subject.follow(session);
+    const turn = prompt(session);
+    while (liveText(first, "call_output") !== "one\ntwo\n") {
+      await first.until(({ value }) => value.type === "call_output").then(() => delay(5));
+    }
+    first.cut();
+    const second = await subject.follow(session);
+    await second.until(({ value }) => value.type === "call_output");
+    expect(liveText(second, "call_output")).toBe("one\ntwo\n");
+    await subject.workspace.write("go", "");
+    await second.until(({ value }) => value.type === "turn_ended");
+    expect(liveText(second, "call_output")).toBe("one\ntwo\nthree\n");
+    second.cut();
+    await turn;
+    const { seq } = (await subject.ask("GET", `/v1/sessions/${session}`)).body;
+    const third = await subject.follow(session);
+    await third.until(({ id }) => id === String(seq));
+    expect(third.messages.every(({ id }) => id !== null)).toBe(true);
+    third.cut();
+  });
+
+  test(
+    "and cut and joined again at any point has the reply's text at every point, whether its client keeps a draft or not (property)",
+    async () => {
+      const pieces = Array.from({ length: 60 }, (_each, index) => `${index}${index % 2 === 0 ? "é" : "😀"} `);
+      const whole = pieces.join("");
+      const session = await start({ script: Array.from({ length: 6 }, () => ({ text: pieces, delay_ms: 3 })) });
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.record({ events: fc.integer({ min: 1, max: 12 }), keeps: fc.boolean() }), { maxLength: 8 }),
+          async (cuts) => {
+            let last = (await subject.ask("GET", `/v1/sessions/${session}`)).body.seq as number;
+            let draft = "";
+            const turn = prompt(session);
+            for (const { events, keeps } of [...cuts, { events: Infinity, keeps: true }]) {
+              const reader = await subject.follow(session, { last });
+              const committed = () => reader.messages.some(({ value }) => value.type === "reply_committed");
+              await reader.until(() => committed() || reader.messages.filter(({ value }) => value.type === "text_delta").length >= events);
+              reader.cut();
+              const seen = ids(reader);
+              expect(seen).toEqual(Array.from(seen, (_each, index) => last + 1 + index));
+              last += seen.length;
+              if (committed()) {
+                // All of it came before the reply did, or the reply was there when it joined.
+                const before = liveText(reader, "text_delta", draft);
+                expect(before === draft || before === whole).toBe(true);
+                break;
+              }
+              const text = liveText(reader, "text_delta", draft);
+              expect(whole.startsWith(text)).toBe(true);
+              expect(text.length).toBeGreaterThanOrEqual(draft.length);
+              draft = keeps ? text : "";
+            }
+            await turn;
+          },
+        ),
+        { numRuns: 6, seed: 20261130 },
+      );
+    },
+    60_000,
+  );
+});
 
 describe("an event stream", () => {
   test("begins at the beginning, carries ids on durable events only, and no event field", async () => {
@@ -80,15 +191,20 @@ describe("an event stream", () => {
 
   test("answers a cursor that cannot be served with a reset, then the log from its beginning", async () => {
     const session = await start();
-    for (const last of ["99", "nonsense", "-1", "1.5", "99999999999999999999"]) {
+    for (const last of ["99", "nonsense", "-1", "1.5", "1000000000000000", "99999999999999999999"]) {
       const reader = await subject.follow(session, { last });
       const reset = await reader.until(({ event }) => event === "reset");
-      expect(reset).toMatchObject({ id: null, value: { type: "reset", reason: "ahead", head: 1 } });
+      expect(reset).toMatchObject({ id: null, value: { type: "reset", reason: "ahead", after: last === "99" ? 99 : null, head: 1 } });
       await reader.until(({ id }) => id === "1");
       expect(reader.messages.map(({ event }) => event)).toEqual(["reset", "message"]);
       reader.cut();
     }
     expect((await subject.follow(session, { query: "?after=x" })).status).toBe("422");
+    const page = await subject.ask("GET", `/v1/sessions/${session}/events`, undefined, { "last-event-id": "nonsense" });
+    expect([page.status, page.body.detail]).toEqual([
+      409,
+      `Cannot give events behind an id that is none of its events as the log of session "${session}" ends at 1`,
+    ]);
   });
 
   test("is joined by a client a hundred times at any moment without a gap or a double", async () => {

@@ -49,7 +49,9 @@ describe("a request under a name that is not the server's", () => {
       expect([400, 403]).toContain(await statusOf(own, path, "GET", `http://127.0.0.1:${subject.port}${path}`));
     }
     expect([0, 400, 403]).toContain(await statusOf(own, "", "OPTIONS", "*"));
-    expect([0, 400, 403]).toContain(await statusOf(own, "", "CONNECT", `127.0.0.1:${subject.port}`));
+    const foreign = (port: number) => `Host: evil.com:${port}\r\n`;
+    expect(await statusOf(foreign, "", "CONNECT", `127.0.0.1:${subject.port}`)).toBe(403);
+    expect(await statusOf((port) => `${own(port)}Origin: http://evil.com\r\n`, "", "CONNECT", "evil.com:443")).toBe(403);
   });
 });
 

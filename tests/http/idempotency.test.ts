@@ -4,21 +4,25 @@ import type { AppEnv } from "../../lib/http/env.ts";
 import { type KeyLimits, KEYS, replayByKey } from "../../lib/http/idempotency.ts";
 import { problemResponse, toProblem } from "../../lib/http/problem.ts";
 
-/** An app that counts what it does, and refuses what is blank. */
+/** An app that counts what it does, and refuses what is blank. What is sent is the `text` of a body. */
 function counting(limits: Partial<KeyLimits> = {}) {
   let done = 0;
   const app = new Hono<AppEnv>();
   app.onError((error, c) => problemResponse(toProblem(error), c));
   app.use(async (c, next) => {
-    c.set("body_text", await c.req.text());
+    c.set("body", await c.req.json());
     await next();
   }, replayByKey(() => false, { ...KEYS, ...limits }));
-  app.post("/do", (c) => c.get("body_text") === "" ? c.text("refused", 422) : c.text(`${++done} ${c.get("body_text")}`));
-  const send = async (key: string, body: string) => {
-    const response = await app.request("/do", { method: "POST", headers: { "idempotency-key": key }, body });
+  app.post("/do/:what?", (c) => {
+    const { text } = c.get("body") as { text: string };
+    return text === "" ? c.text("refused", 422) : c.text(`${++done} ${text}`);
+  });
+  const sendTo = async (path: string, key: string, body: string) => {
+    const response = await app.request(path, { method: "POST", headers: { "idempotency-key": key }, body });
     return response.ok ? await response.text() : response.status;
   };
-  return { send };
+  const send = (key: string, text: string) => sendTo("/do", key, JSON.stringify({ text }));
+  return { send, sendTo };
 }
 
 describe("a key", () => {
@@ -35,6 +39,16 @@ describe("a key", () => {
     expect(await send("k", "good")).toBe("1 good");
     for (let count = 0; count < 10; count++) await send(`refused-${count}`, "");
     expect(await send("k", "good")).toBe("1 good");
+  });
+
+  test("makes one request of all that ask for the same, however they are written and want to be answered", async () => {
+    const { sendTo } = counting();
+    expect(await sendTo("/do", "k", '{"text":"good","other":1}')).toBe("1 good");
+    for (const body of ['{ "other": 1.0, "text": "g\\u006fod" }', '{"text":"good","if_busy":"queue","other":1}']) {
+      expect(await sendTo("/do?wait=true", "k", body)).toBe("1 good");
+    }
+    expect(await sendTo("/do", "k", '{"text":"good"}')).toBe(422);
+    expect(await sendTo("/do/it", "k", '{"text":"good"}')).toBe("2 good");
   });
 
   test("is known as long, and as many are, as the limits say", async () => {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
-import { LIMITS, listen, type Listener, type ListenLimits } from "../../lib/http/listen.ts";
+import { type Answer, LIMITS, listen, type Listener, type ListenLimits } from "../../lib/http/listen.ts";
 import { gonePeers, watchPeers } from "../../lib/http/peers.ts";
 
 let listener: Listener | null = null;
@@ -21,7 +21,7 @@ interface Asked {
   until(part: string): Promise<void>;
 }
 
-async function serve(answer: (request: Request) => Response | Promise<Response>, limits: Partial<ListenLimits> = {}): Promise<void> {
+async function serve(answer: Answer, limits: Partial<ListenLimits> = {}): Promise<void> {
   listener = await listen(answer, { host: "127.0.0.1", port: 0, limits });
 }
 
@@ -101,7 +101,6 @@ describe("what is no request", () => {
   const cases: Readonly<Record<string, readonly [string, number, string]>> = {
     "garbage": ["garbage\r\n\r\n", 400, "bad_request"],
     "a head that is too large": [`GET / HTTP/1.1\r\nHost: x\r\nX: ${"a".repeat(20_000)}\r\n\r\n`, 431, "headers_too_large"],
-    "an expectation that nobody knows": ["GET / HTTP/1.1\r\nHost: x\r\nExpect: foo\r\n\r\n", 417, "expectation_failed"],
   };
   for (const [name, [request, status, code]] of Object.entries(cases)) {
     test(`is answered with a problem: ${name}`, async () => {
@@ -113,6 +112,27 @@ describe("what is no request", () => {
       expect(problemIn(asked.text())).toMatchObject({ type: `urn:orrery:problem:${code}`, status, request_id: expect.any(String) });
     });
   }
+});
+
+describe("what wants more than an answer", () => {
+  const seen: string[] = [];
+  const look = (request: Request, connection: { request(): { method: string; target: string } }) => {
+    const { method, target } = connection.request();
+    seen.push(`${method} ${target} ${request.headers.get("expect") ?? "nothing"}`);
+    return new Response("no", { status: 405 });
+  };
+
+  test("gets the one that the app has: an expectation that nobody knows, and a tunnel", async () => {
+    await serve(look);
+    const expecting = await ask("POST / HTTP/1.1\r\nHost: x\r\nExpect: foo\r\nContent-Length: 2\r\n\r\n{}");
+    await expecting.until("no");
+    for (const target of ["example.com:443", "/"]) {
+      const tunnel = await ask(`CONNECT ${target} HTTP/1.1\r\nHost: x\r\n\r\nbytes of the tunnel`);
+      await tunnel.closed;
+      expect(tunnel.text()).toMatch(/^HTTP\/1\.1 405 [\s\S]*connection: close\r\n\r\nno$/);
+    }
+    expect(seen).toEqual(["POST / foo", "CONNECT example.com:443 nothing", "CONNECT / nothing"]);
+  });
 });
 
 describe("a connection", () => {

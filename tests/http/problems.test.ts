@@ -55,6 +55,11 @@ describe("a problem", () => {
     expect((await subject.ask("OPTIONS", "/v1/sessions")).status).toBe(405);
     const head = `Host: 127.0.0.1:${subject.port}\r\nAuthorization: Bearer ${subject.token}\r\n`;
     expect((await rawStatus(subject.port, `TRACE /v1/sessions HTTP/1.1\r\n${head}\r\n`)).status).toBe(405);
+    const tunnel = await rawStatus(subject.port, `CONNECT example.com:443 HTTP/1.1\r\n${head}X-Request-Id: my-id.2\r\n\r\n`);
+    expect([tunnel.status, /^allow: (.*)$/im.exec(tunnel.text)?.[1]?.trim()]).toEqual([405, "GET, HEAD"]);
+    expect(tunnel.text).toContain("urn:orrery:problem:method_not_allowed");
+    expect(tunnel.text.toLowerCase()).toContain("x-request-id: my-id.2");
+    expect((await subject.ask("GET", "/metrics")).text).toContain('{method="other",route="/",status="405"} 1');
   });
 
   test("is 415 for anything but plain JSON, before the body is looked at", async () => {
@@ -62,7 +67,28 @@ describe("a problem", () => {
       expect([type, (await subject.ask("POST", "/v1/sessions", "{}", { "content-type": type })).status]).toEqual([type, 415]);
     }
     expect((await subject.ask("POST", "/v1/sessions", "{}", { "content-encoding": "gzip" })).status).toBe(415);
-    expect((await subject.ask("POST", "/v1/sessions", "{}", { "content-type": "application/json; charset=utf-8" })).status).toBe(201);
+    for (const type of ["application/json; charset=utf-16", 'application/json; x=1; charset="latin1"', "application/json;charset=utf-80"]) {
+      expect([type, (await subject.ask("POST", "/v1/sessions", "{}", { "content-type": type })).status]).toEqual([type, 415]);
+    }
+    for (const type of ["application/json; charset=utf-8", 'application/json;charset="UTF-8"; x=1']) {
+      expect([type, (await subject.ask("POST", "/v1/sessions", "{}", { "content-type": type })).status]).toEqual([type, 201]);
+    }
+  });
+
+  test("is 417 for an expectation that nobody can meet, once it is known who was meant and who asks", async () => {
+    const ask = async (head: string) =>
+      await rawStatus(
+        subject.port,
+        `POST /v1/sessions HTTP/1.1\r\n${head}Content-Type: application/json\r\nExpect: foo\r\nContent-Length: 2\r\n\r\n{}`,
+      );
+    const [host, token] = [`Host: 127.0.0.1:${subject.port}\r\n`, `Authorization: Bearer ${subject.token}\r\n`];
+    expect((await ask(`Host: evil.com\r\n${token}`)).status).toBe(403);
+    expect((await ask(`${host}${token}Origin: http://evil.com\r\n`)).status).toBe(403);
+    expect((await ask(host)).status).toBe(401);
+    const { status, text } = await ask(`${host}${token}X-Request-Id: my-id.3\r\n`);
+    expect([status, text.includes("urn:orrery:problem:expectation_failed")]).toEqual([417, true]);
+    expect(text.toLowerCase()).toContain("x-request-id: my-id.3");
+    expect((await subject.ask("GET", "/metrics")).text).toContain('method="POST",route="/v1/sessions",status="417"');
   });
 
   test("is 400 with the place for a body that is no JSON", async () => {
@@ -81,6 +107,59 @@ describe("a problem", () => {
     expect((await subject.ask("POST", `/v1/sessions/${session}/prompts`, { text: " \n" })).body.errors[0].pointer).toBe("/text");
     expect((await subject.ask("GET", "/v1/sessions?limit=x")).body.errors[0].pointer).toBe("?limit");
     expect((await subject.ask("GET", "/v1/sessions?cursor=x")).body.errors[0].pointer).toBe("?cursor");
+  });
+
+  test("is 422 with the name of a query parameter that is not known, on every route that could take it for one that counts", async () => {
+    const none = `/v1/sessions/${session}/calls/call_01a22983-a7ad-76e0-92c7-7b05c2411149`;
+    for (
+      const path of [
+        "/v1/sessions",
+        `/v1/sessions/${session}`,
+        `/v1/sessions/${session}/events`,
+        "/v1/tools",
+        "/v1/capabilities",
+        "/metrics",
+        none,
+      ]
+    ) {
+      const { status, body } = await subject.ask("GET", `${path}?limt=1`);
+      expect([path, status, body.errors?.[0]?.pointer]).toEqual([path, 422, "?limt"]);
+    }
+    for (const path of ["prompts", "cancel", "fork", "resume"]) {
+      const { status, body } = await subject.ask(
+        "POST",
+        `/v1/sessions/${session}/${path}?wiat=true`,
+        path === "prompts" ? { text: "x" } : {},
+      );
+      expect([path, status, body.errors?.[0]?.pointer]).toEqual([path, 422, "?wiat"]);
+    }
+    expect((await subject.ask("DELETE", `/v1/sessions/${session}?force=true`)).status).toBe(422);
+    expect((await subject.ask("GET", `/v1/sessions/${session}?`)).status).toBe(200);
+    expect((await subject.ask("GET", "/healthz?probe=1")).status).toBe(200);
+  });
+
+  test("says how long a number may be", async () => {
+    const { status, body } = await subject.ask("GET", `/v1/sessions/${session}/events?after=1000000000000000`);
+    expect([status, body.errors]).toEqual([422, [{ pointer: "?after", detail: "must have at most 15 digits" }]]);
+    expect((await subject.ask("GET", `/v1/sessions/${session}/events?after=-1`)).body.errors[0].detail).toBe("must be a whole number");
+  });
+
+  test("is 422 with a pointer for text that is no Unicode, wherever it stands in a body", async () => {
+    const bodies: readonly (readonly [path: string, body: string, pointer: string])[] = [
+      ["", '{"title":"\\ud800"}', "/title"],
+      ["", '{"system":"a \\uDFFF b"}', "/system"],
+      ["", '{"\\ud83dx":1}', "/\ufffdx"],
+      [`/${session}/prompts`, '{"text":"\\ud800 x"}', "/text"],
+      [`/${session}/approvals/call_01a22983-a7ad-76e0-92c7-7b05c2411149`, '{"decision":"deny","reason":"\\udc00\\ud800"}', "/reason"],
+      [`/${session}/cancel`, '{"a":[{"b/c":"\\ud800"}]}', "/a/0/b~1c"],
+    ];
+    for (const [path, body, pointer] of bodies) {
+      const refused = await subject.ask("POST", `/v1/sessions${path}`, body);
+      expect([body, refused.status, refused.body.errors?.map((each: { pointer: string }) => each.pointer)]).toEqual([body, 422, [pointer]]);
+    }
+    const whole = await subject.ask("POST", "/v1/sessions", '{"title":"\\ud83d\\ude00 \\\\ud800"}');
+    expect(whole.status).toBe(201);
+    expect((await subject.ask("GET", "/v1/sessions?limit=1")).body.sessions[0].title).toBe("\u{1f600} \\ud800");
   });
 
   test("is 413 for a large body, with and without a stated length", async () => {

@@ -126,13 +126,15 @@ test("the log and the journal hold nothing of the token, and the log nothing of 
     script: [{ text: "canary-reply", calls: [{ name: "hello", arguments: { canary_input: "canary-input" } }] }, { text: "done" }],
   });
   const session = await subject.open({ title: "canary-title" });
-  await subject.ask("POST", `/v1/sessions/${session}/prompts?wait=true&canary-query=1`, { text: "canary-prompt" });
+  await subject.ask("POST", `/v1/sessions/${session}/prompts?wait=true`, { text: "canary-prompt" });
+  await subject.ask("GET", `/v1/sessions/${session}?canary-query=1`);
   await subject.ask("GET", "/canary-path");
   await subject.ask("GET", "/v1/sessions", undefined, { authorization: "Bearer canary-wrong-token-000" });
   const records = lines.map((line) => JSON.parse(line) as { message: string; route?: string; status?: number });
   expect(records.filter(({ message }) => message === "Request").map(({ route, status }) => [route, status])).toEqual([
     ["/v1/sessions", 201],
     ["/v1/sessions/:id/prompts", 200],
+    ["/v1/sessions/:id", 422],
     ["other", 404],
     ["/v1/sessions", 401],
   ]);

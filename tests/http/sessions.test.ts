@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
+import { startServer } from "../../lib/http/serve.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "../fixtures/server.ts";
 
 let subject: TestServer;
@@ -106,6 +107,38 @@ describe("the list", () => {
     } while (cursor !== undefined);
     expect(seen).toEqual(made.toReversed());
   });
+
+  test("goes on behind a `next` and behind nothing else, also after a restart", async () => {
+    for (let count = 0; count < 3; count++) await subject.open();
+    const { next, sessions: [{ session, updated_at }] } = (await subject.ask("GET", "/v1/sessions?limit=1")).body;
+    const faults = async (cursor: string) => {
+      const { status, body } = await subject.ask("GET", `/v1/sessions?cursor=${encodeURIComponent(cursor)}`);
+      return [status, body.errors?.[0]?.pointer];
+    };
+    const bytes = Buffer.from(next, "base64url");
+    const written = Buffer.from(JSON.stringify([updated_at, session]));
+    const turned = bytes.with(0, (bytes[0] ?? 0) ^ 1);
+    for (
+      const cursor of [
+        btoa(JSON.stringify(["zzz", session])),
+        written.toString("base64url"),
+        Buffer.concat([new Uint8Array(12), written]).toString("base64url"),
+        Buffer.from(turned).toString("base64url"),
+        `${next}=`,
+        `${next}A`,
+        next.slice(1),
+        "",
+      ]
+    ) expect([cursor, ...await faults(cursor)]).toEqual([cursor, 422, "?cursor"]);
+    await subject.server.close(0);
+    const again = await startServer(subject.agent, { env: { ORRERY_HOME: subject.workspace.home, HOME: subject.workspace.home } });
+    try {
+      const response = await fetch(`${again.url}/v1/sessions?cursor=${next}`, { headers: { authorization: `Bearer ${subject.token}` } });
+      expect(((await response.json()) as { sessions: object[] }).sessions).toHaveLength(2);
+    } finally {
+      await again.close(0);
+    }
+  });
 });
 
 describe("the state", () => {
@@ -138,7 +171,11 @@ describe("the state", () => {
     ];
     expect(Object.keys(body)).toEqual(keys);
     expect(Object.keys(body.calls[0])).toEqual(["call", "name", "input", "status", "outcome", "result"]);
-    expect(body).toMatchObject({ status: "idle", usage: { input_tokens: 3, output_tokens: 4 }, speculation: { saved_ms: 0, wasted: 0 } });
+    expect(body).toMatchObject({
+      status: "idle",
+      usage: { input_tokens: 3, output_tokens: 4 },
+      speculation: { saved_ms: 0, wasted: 0, wasted_ms: 0 },
+    });
     expect(body.calls[0]).toMatchObject({
       name: "hello",
       status: "ended",

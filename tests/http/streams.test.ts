@@ -4,7 +4,7 @@ import process from "node:process";
 import { openSqliteJournal } from "../../lib/journal/sqlite.ts";
 import type { SessionEvent } from "../../lib/session/event.ts";
 import { newOwner, newSession, notices, opened } from "../fixtures/journal/events.ts";
-import { type EventReader, startTestServer, type TestServer, type TestServerOptions } from "../fixtures/server.ts";
+import { type EventReader, rawStatus, startTestServer, type TestServer, type TestServerOptions } from "../fixtures/server.ts";
 
 let subject: TestServer;
 
@@ -166,3 +166,18 @@ async function writeLog(events: number, characters: number): Promise<string> {
   await journal.close();
   return session;
 }
+
+test("a stream is not begun for a request with a body, which would have its connection cut when it does not end", async () => {
+  subject = await startTestServer();
+  const session = await subject.open();
+  const raw = async (head: string) => {
+    const lines = `Host: 127.0.0.1:${subject.port}\r\nAuthorization: Bearer ${subject.token}\r\nAccept: text/event-stream\r\n${head}`;
+    return await rawStatus(subject.port, `GET /v1/sessions/${session}/events HTTP/1.1\r\n${lines}\r\n`);
+  };
+  for (const head of ["Content-Length: 100000\r\n", "Transfer-Encoding: chunked\r\n"]) {
+    const { status, text } = await raw(head);
+    expect([head, status]).toEqual([head, 400]);
+    expect(text).toContain("urn:orrery:problem:bad_request");
+  }
+  expect((await raw("Content-Length: 0\r\n")).status).toBe(200);
+});

@@ -99,6 +99,35 @@ describe("a prompt", () => {
     expect((await subject.ask("GET", "/v1/sessions")).body.sessions[0].turns).toBe(1);
   });
 
+  test("sent again with its key is the same prompt, whatever the sender waits for, before a restart and after it", async () => {
+    const session = await start({ script: [{ text: "one" }, { text: "two" }] });
+    const send = async (server: TestServer["server"], query: string, body: object) => {
+      const response = await fetch(`${server.url}/v1/sessions/${session}/prompts${query}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${subject.token}`, "content-type": "application/json", "idempotency-key": "k-5" },
+        body: JSON.stringify(body),
+      });
+      const { turn, type } = await response.json() as { turn?: number; type?: string };
+      return [response.status, turn ?? type];
+    };
+    const ways: readonly (readonly [query: string, body: object])[] = [
+      ["", { text: "go" }],
+      ["?wait=true", { text: "go" }],
+      ["?wait=false", { if_busy: "queue", text: "go" }],
+    ];
+    for (const [query, body] of ways) expect(await send(subject.server, query, body)).toEqual([202, 1]);
+    const refused = [422, "urn:orrery:problem:key_reused"];
+    expect(await send(subject.server, "", { text: "other" })).toEqual(refused);
+    await subject.server.close(10_000);
+    const next = await startServer(subject.agent, { env: { ORRERY_HOME: subject.workspace.home, HOME: subject.workspace.home } });
+    try {
+      for (const [query, body] of ways) expect(await send(next, query, body)).toEqual([202, 1]);
+      expect(await send(next, "", { text: "other" })).toEqual(refused);
+    } finally {
+      await next.close(0);
+    }
+  });
+
   test("that waits and is dropped is not told of as taken when it is sent again", async () => {
     const session = await start({ script: [SILENT, { text: "never" }] });
     await prompt(session);

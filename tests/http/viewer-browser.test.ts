@@ -155,6 +155,58 @@ inBrowser("a session that runs", () => {
   }, LIMIT);
 });
 
+inBrowser("a page that is reloaded", () => {
+  test("in the middle of a reply looks as if it had been open all the time", async () => {
+    const { page, session, wrong } = await watch({
+      script: [{
+        stream: [
+          { reasoning: "let me think" },
+          { text: "half " },
+          { text: "of" },
+          { call: { index: 0, id: "a", name: "nothing", arguments: {} } },
+          { wait_ms: 60_000, text: " it" },
+        ],
+      }],
+    });
+    await prompt(session);
+    await page.locator(".announced", { hasText: "nothing is being asked for" }).waitFor();
+    await page.locator(".reply .text", { hasText: "half of" }).waitFor();
+    const before = await said(page);
+    expect(before).toContain("Reasoning");
+    await page.reload();
+    await page.locator(".announced", { hasText: "nothing is being asked for" }).waitFor();
+    expect(await said(page)).toBe(before);
+    // So it does to somebody who opens it now.
+    const other = await page.context().newPage();
+    await other.goto(`${subject.server.url}/#${session}`);
+    await other.locator(".announced").waitFor();
+    expect(await said(other)).toBe(before);
+    await page.locator("#stop").click();
+    await status(page, "Idle");
+    expect(wrong).toEqual([]);
+  }, LIMIT);
+
+  test("in the middle of a call has the output so far, and takes what follows", async () => {
+    const { page, session, wrong } = await watch({
+      prepare: (workspace) =>
+        workspace.tool("act", "echo first; echo second; while [ ! -e go ]; do sleep 0.02; done; echo third; sleep 60"),
+      script: [{ text: "I act.", calls: [call("act")] }, { text: "done" }],
+    });
+    await prompt(session);
+    await page.locator(".tail", { hasText: "first\nsecond" }).waitFor();
+    const before = await said(page);
+    await page.reload();
+    await page.locator(".tail").waitFor();
+    expect(await said(page)).toBe(before);
+    await subject.workspace.write("go", "");
+    await page.locator(".tail", { hasText: "first\nsecond\nthird" }).waitFor();
+    await page.locator("#stop").click();
+    await status(page, "Idle");
+    expect(await page.locator(".tail").count()).toBe(0);
+    expect(wrong).toEqual([]);
+  }, LIMIT);
+});
+
 const asking = (replies: readonly object[], script = 'echo "$STELLA_INPUT_TEXT"'): TestServerOptions => ({
   prepare: (workspace) => workspace.tool("act", script, 'approval = "always"'),
   script: replies,
@@ -514,7 +566,7 @@ inBrowser("a session of 10,000 events", () => {
   test("is read, drawn in part, and looked through without delay", async () => {
     const burst = Array.from(
       { length: 130 },
-      () => ({ text: "more", calls: Array.from({ length: 38 }, (_each, index) => call("nothing", { index })) }),
+      (_reply, round) => ({ text: "more", calls: Array.from({ length: 38 }, (_each, index) => call("nothing", { round, index })) }),
     );
     subject = await startTestServer({ script: [...burst, { text: "the end" }] });
     const session = await subject.open({ title: "Long" });

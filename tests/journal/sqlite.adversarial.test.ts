@@ -122,6 +122,7 @@ describe("the SQLite journal, with other processes on its file,", () => {
   }, 60_000);
 
   test("the session of a holder that was killed is taken over at once, and its events go on without a gap", async () => {
+    const before = new Date().toISOString();
     const session = newSession();
     const writer = workplace.start("append", workplace.path, session, "100000", "10");
     await writer.until("5");
@@ -130,6 +131,9 @@ describe("the SQLite journal, with other processes on its file,", () => {
     await writer.kill();
     const lease = await journal.acquire(session, newOwner());
     expect(lease.predecessor?.pid).toBe(writer.pid);
+    const held = lease.predecessor_held ?? { from: "", until: "" };
+    const now = new Date().toISOString();
+    expect([held, held.from >= before && held.from <= held.until && held.until <= now]).toEqual([held, true]);
     const head = await journal.head(session);
     await journal.append(lease, head, notices(session, head, 1));
     expect((await journal.read(session)).map(seqOf)).toEqual(Array.from({ length: head + 1 }, (_, index) => index + 1));

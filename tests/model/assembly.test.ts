@@ -21,6 +21,12 @@ function brief(fragments: readonly CallFragment[], cut = false): readonly string
   return assemble(fragments, cut).calls.map((call) => `${call.provider_id ?? "-"} ${call.name} ${call.arguments}`);
 }
 
+test("a name and an id are well-formed Unicode, whatever came", () => {
+  const { calls, progress } = assemble([{ index: 0, id: "a\ud800", name: "to\udc00ol", arguments: "{}" }]);
+  expect(calls).toEqual([{ provider_id: "a\ufffd", name: "to\ufffdol", arguments: "{}" }]);
+  expect(progress.map(({ name }) => name)).toEqual(["to\ufffdol", "to\ufffdol"]);
+});
+
 describe("indexes and ids", () => {
   test("interleaved fragments without ids go to the call of their index (case 34)", () => {
     expect(brief([

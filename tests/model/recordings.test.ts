@@ -93,7 +93,7 @@ const expected: Readonly<Record<string, Expected | ExpectedFault>> = {
     text: "There is nothing to call.",
     calls: [],
     finish: "stop",
-    usage: { input_tokens: 0, output_tokens: 0 },
+    usage: { input_tokens: 0, output_tokens: 0, unreported_replies: 1 },
     model: "openai/gpt-oss-20b",
   },
   "chat/lmstudio-calls.sse": {
@@ -103,7 +103,7 @@ const expected: Readonly<Record<string, Expected | ExpectedFault>> = {
       { provider_id: "365174486", name: "state", arguments: '{"key":"j"}' },
     ],
     finish: "tool_calls",
-    usage: { input_tokens: 0, output_tokens: 0 },
+    usage: { input_tokens: 0, output_tokens: 0, unreported_replies: 1 },
     model: "openai/gpt-oss-20b",
   },
   "chat/no-ids.sse": {
@@ -115,7 +115,7 @@ const expected: Readonly<Record<string, Expected | ExpectedFault>> = {
       { name: "wordcount", arguments: '{"path":"a.txt"}' },
     ],
     finish: "tool_calls",
-    usage: { input_tokens: 0, output_tokens: 0 },
+    usage: { input_tokens: 0, output_tokens: 0, unreported_replies: 1 },
     model: "mistral-small-3.2-24b",
   },
   "chat/cumulative.sse": {

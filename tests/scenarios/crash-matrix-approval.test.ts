@@ -1,6 +1,6 @@
 /**
- * `kill -9` of a server at every event of a session with Stella and Nanocoder tools, an approval, a hook and a session
- * that works for it; then another server takes it up. Promises P1 to P4.
+ * `kill -9` of a server at every event of a session with Stella and Nanocoder tools that change something, an approval, a
+ * hook and a session that works for it; then another server takes it up. Promises P1 to P4.
  */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { existsSync, readFileSync, rmSync } from "node:fs";
@@ -17,6 +17,9 @@ let workspace: TestWorkspace;
 let args: readonly string[];
 
 const LEAVE = "echo $$ >> pids; printf '%s\\n'";
+/** Tools that change something: a hook looks at each call, and leaves a line with what it was told. */
+const HOOKED = ["change", "careful", "note"] as const;
+const HOOK = "echo $$ >> pids; echo $(cat) >> hooked; sleep 0.03";
 const NANOCODER = `---
 name: note
 description: Leaves a line.
@@ -38,8 +41,8 @@ beforeAll(async () => {
   }
   await workspace.write(".nanocoder/tools/note.md", NANOCODER);
   await mkdir(join(workspace.home, "config"));
-  const hook = { matcher: "change|note", hooks: [{ type: "command", command: "exit 0" }] };
-  await writeFile(join(workspace.home, "config/settings.json"), JSON.stringify({ hooks: { PreToolUse: [hook] } }));
+  const hooks = HOOKED.map((matcher) => ({ matcher, hooks: [{ type: "command", command: HOOK }] }));
+  await writeFile(join(workspace.home, "config/settings.json"), JSON.stringify({ hooks: { PreToolUse: hooks } }));
   const call = (name: string, input: object = {}) => ({ name, arguments: input });
   const model = await workspace.script(
     { calls: [call("look"), call("delegate", { description: "look", prompt: "Look." })] },
@@ -121,6 +124,17 @@ function check(at: number, before: readonly SessionEvent[], events: readonly Ses
   const effects = linesOf("effects");
   see(effects.toSorted()).toEqual([where(at), [...new Set(effects)].toSorted()]);
   if (unknown.length === 0) see(effects.toSorted()).toEqual([where(at), ["a", "b", "c"]]);
+  checkHooks(at, events);
+}
+
+/** No call of these starts before its hook has seen it. A hook whose runtime was killed runs again. */
+function checkHooks(at: number, events: readonly SessionEvent[]): void {
+  const seen = linesOf("hooked").map((line) => (JSON.parse(line) as { readonly tool: { readonly name: string } }).tool.name);
+  const started = events.flatMap((event) => event.type === "call_started" ? [event.name] : []);
+  for (const name of HOOKED) {
+    const runs = seen.filter((each) => each === name).length;
+    expect([where(at), name, started.includes(name), runs >= 1, runs <= 3]).toEqual([where(at), name, true, true, true]);
+  }
 }
 
 test("kill -9 of the server at every event: another takes the session up, asks what was not answered, and nothing runs twice", async () => {
@@ -128,7 +142,7 @@ test("kill -9 of the server at every event: another takes the session up, asks w
   let last = Infinity;
   const seen = new Set<string>();
   for (let at = 2; at <= last; at++) {
-    for (const name of ["effects", "pids"]) rmSync(join(workspace.path, name), { force: true });
+    for (const name of ["effects", "hooked", "pids"]) rmSync(join(workspace.path, name), { force: true });
     const { session } = await server.client.create({});
     await server.client.prompt(session, "go");
     await playUntil(server, session, at);

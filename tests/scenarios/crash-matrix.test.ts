@@ -43,6 +43,7 @@ interface Crashed {
   readonly events: readonly SessionEvent[];
   readonly before: readonly SessionEvent[];
   readonly effects: readonly string[];
+  readonly hooked: number;
   readonly code: number | null;
 }
 
@@ -50,11 +51,11 @@ interface Crashed {
 async function crash(at: number, later_ms = 0): Promise<Crashed | null> {
   const home = await mkdtemp(join(tmpdir(), "orrery-crash-"));
   try {
-    for (const name of ["effects", "pids"]) rmSync(join(workspace.path, name), { force: true });
+    for (const name of ["effects", "hooked", "pids"]) rmSync(join(workspace.path, name), { force: true });
     await mkdir(join(home, "config"));
     await writeFile(
       join(home, "config/settings.json"),
-      JSON.stringify({ hooks: { PreToolUse: [{ matcher: "change", hooks: [{ type: "command", command: "exit 0" }] }] } }),
+      JSON.stringify({ hooks: { PreToolUse: [{ matcher: "change", hooks: [{ type: "command", command: "echo >> hooked" }] }] } }),
     );
     const start = { cwd: workspace.path, home };
     const args = ["--trust-workspace", "--model", model, "--mode", "yolo", "--output-format", "stream-json"];
@@ -66,7 +67,7 @@ async function crash(at: number, later_ms = 0): Promise<Crashed | null> {
     const before = await eventsOf(told.session, start);
     const resumed = await runOrrery(["sessions", "resume", told.session, "--trust-workspace"], start);
     for (const pid of pidsOf()) expect([at, pid, isAlive(pid)]).toEqual([at, pid, false]);
-    return { before, events: await eventsOf(told.session, start), effects: linesOf("effects"), code: resumed.code };
+    return { before, events: await eventsOf(told.session, start), effects: linesOf("effects"), hooked: hooked(), code: resumed.code };
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
@@ -103,11 +104,17 @@ function linesOf(name: string): readonly string[] {
   return existsSync(path) ? readFileSync(path, "utf8").split("\n").filter((line) => line !== "") : [];
 }
 
+/** How often the hook ran. */
+function hooked(): number {
+  const path = join(workspace.path, "hooked");
+  return existsSync(path) ? readFileSync(path, "utf8").length : 0;
+}
+
 function pidsOf(): readonly number[] {
   return linesOf("pids").map(Number);
 }
 
-function check({ before, events, effects, code }: Crashed, at: number): void {
+function check({ before, events, effects, hooked, code }: Crashed, at: number): void {
   const where = `killed at event ${at}`;
   expect([where, code]).toEqual([where, 0]);
   expect([where, events.map((event) => event.seq)]).toEqual([where, events.map((_event, index) => index + 1)]);
@@ -124,6 +131,7 @@ function check({ before, events, effects, code }: Crashed, at: number): void {
   expect([where, unknown.map((end) => end.call).sort()]).toEqual([where, [...running].sort()]);
   for (const end of unknown) expect([where, end.result.text]).toEqual([where, expect.stringContaining("unknown")]);
   if (unknown.length === 0) expect([where, [...effects].sort()]).toEqual([where, ["a", "b", "c", "d"]]);
+  expect([where, "hook runs", hooked >= 2]).toEqual([where, "hook runs", true]);
   for (let cut = 0; cut <= events.length; cut++) {
     expect(snapshot(fold(events.slice(cut), fold(events.slice(0, cut))))).toEqual(snapshot(fold(events)));
   }

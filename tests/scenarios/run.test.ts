@@ -72,7 +72,7 @@ describe("orrery run", () => {
       text: "3",
       model: "local/test",
       steps: 2,
-      speculation: { saved_ms: 0, wasted: 0 },
+      speculation: { saved_ms: 0, wasted: 0, wasted_ms: 0 },
     });
     expect(report.calls).toMatchObject([{ name: "count", is_error: false, outcome: { kind: "exited", code: 0 } }]);
     expect(report.events.map((event) => event.seq)).toEqual(report.events.map((_event, index) => index + 1));

@@ -1,11 +1,12 @@
 /** `orrery serve` as its users meet it: a process that is started, asked, told to stop, killed, and started again. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, rmdir, symlink, unlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { ApiProblem } from "../../lib/http/client.ts";
 import type { ClientEvent } from "../../lib/http/client-events.ts";
 import { isAlive } from "../fixtures/alive.ts";
 import { httpClientExample, runPython } from "../fixtures/python.ts";
@@ -248,6 +249,28 @@ describe("a server that is killed", () => {
     expect(await client.prompt(session, "go", key)).toEqual({ turn: 1 });
     expect(await client.prompt(session, "stop", key).catch((error: { code: string }) => error.code)).toBe("key_reused");
     expect((await client.state(session)).seq).toBe(seq);
+  }, LIMIT);
+
+  test("works in no folder that leads elsewhere by then, and plays no file that it was not started with", async () => {
+    const server = await serving([bash("touch made"), { text: "done" }], "--mode", "yolo");
+    await mkdir(at("inner"));
+    const { session } = await server.client.create({ workspace: at("inner") });
+    const refusal = (work: Promise<unknown>) =>
+      work.then(() => "none", ({ code, errors }: ApiProblem) => [code, ...errors.map(({ pointer }) => pointer)].join(" "));
+    await rmdir(at("inner"));
+    await symlink(workspace.home, at("inner"));
+    expect(await refusal(server.client.prompt(session, "go"))).toBe("workspace_gone");
+    expect(await refusal(server.client.create({ workspace: at("inner") }))).toBe("unacceptable /workspace");
+    expect(await refusal(server.client.create({ model: await workspace.script({ text: "another" }) }))).toBe("unacceptable /model");
+    await server.end("SIGKILL");
+    const { client } = await again(server, [bash("touch made"), { text: "done" }], "--mode", "yolo");
+    expect(await refusal(client.prompt(session, "go"))).toBe("workspace_gone");
+    expect(existsSync(join(workspace.home, "made"))).toBe(false);
+    await unlink(at("inner"));
+    await mkdir(at("inner"));
+    const seen = await Array.fromAsync(client.run(session, "go"));
+    expect(seen.at(-1)).toMatchObject({ type: "turn_ended", reason: "completed" });
+    expect(existsSync(at("inner/made"))).toBe(true);
   }, LIMIT);
 
   test("is waited for by clients while it is away", async () => {

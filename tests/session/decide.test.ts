@@ -115,20 +115,32 @@ describe("decide() on interruption", () => {
 
   test("tells the model of an interrupted call what is known of it, and that it was not run again", () => {
     const spawned: Command = { type: "record_spawn", at: AT, call: callId(1), pid: 4711, pgid: 4711, start_time: "5" };
-    const told = (...before: readonly Command[]) => {
+    const told = (held: { from: string; until: string } | null, ...before: readonly Command[]) => {
       const { state } = after(OPEN, PROMPT, ...STEP, reply(["change"]), allow(1), start(1), ...before, {
         type: "resume",
-        at: "2026-01-02T03:04:07.928Z",
+        at: "2026-01-02T03:04:27.928Z",
+        ...(held === null ? {} : { held }),
       });
       const [call] = state.turn.kind === "running" ? entriesOf(state).flatMap((entry) => entry.kind === "reply" ? entry.calls : []) : [];
       return [call?.status.kind === "ended" ? call.status.duration_ms : null, transcript(state).at(-1)];
     };
-    const text = (process: string) =>
-      `The outcome of this call is unknown: the runtime ended while "change" was running (started ${AT}, ${process}). ` +
+    const text = (process: string, ran: string) =>
+      `The outcome of this call is unknown: the runtime ended while "change" was running (started ${AT}, ${process}; ` +
+      `it had run for at least ${ran} s, when the runtime last gave a sign of life, and at most 22.3 s, when the runtime was found to be gone). ` +
       "It may have done all, part or none of its work, and it was not run again. Check before repeating it.";
     const result = { role: "tool", id: "p0", name: "change", is_error: true } as const;
-    expect(told(spawned)).toEqual([2250, { ...result, text: text("its process was 4711") }]);
-    expect(told()).toEqual([2250, { ...result, text: text("whether its process had started is not recorded") }]);
+    const [process, none] = ["its process was 4711", "whether its process had started is not recorded"];
+    expect(told(null)).toEqual([0, { ...result, text: text(none, "0.0") }]);
+    // The last event of the turn, and the lease if whoever held it may have begun the call.
+    expect(told(null, { ...spawned, at: "2026-01-02T03:04:06.078Z" })).toEqual([400, { ...result, text: text(process, "0.4") }]);
+    const held = { from: "2026-01-02T03:04:00.000Z", until: "2026-01-02T03:04:06.778Z" };
+    expect(told(held, spawned)).toEqual([1100, { ...result, text: text(process, "1.1") }]);
+    expect(told({ ...held, from: "2026-01-02T03:04:06.000Z" }, spawned)).toEqual([0, { ...result, text: text(process, "0.0") }]);
+    // What a runtime records that opened the session and died before it resumed tells nothing of the call.
+    const opened: Command = { type: "change_mode", at: "2026-01-02T03:04:20.000Z", mode: "yolo", by: "user" };
+    expect(told(null, spawned, opened)).toEqual([0, { ...result, text: text(process, "0.0") }]);
+    // A clock that was set back.
+    expect(told({ ...held, until: "2026-01-02T05:00:00.000Z" }, spawned)[0]).toBe(22_250);
   });
 
   test("closes the attempt that was open, so that the step can go on", () => {

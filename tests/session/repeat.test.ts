@@ -14,7 +14,12 @@ interface Played {
 }
 
 /** One step for each call; stops when the guard does. Tells what the guard did and after which call. */
-function play(calls: readonly Played[]): { readonly hints: readonly number[]; readonly stopped: number | null; readonly detail: string } {
+const play = (calls: readonly Played[]) => playReplies(calls.map((call) => [call]));
+
+/** One step for each list of calls. */
+function playReplies(
+  replies: readonly (readonly Played[])[],
+): { readonly hints: readonly number[]; readonly stopped: number | null; readonly detail: string } {
   let state: SessionState = after(OPEN, PROMPT).state;
   const hints: number[] = [];
   const run = (command: Command) => {
@@ -22,7 +27,8 @@ function play(calls: readonly Played[]): { readonly hints: readonly number[]; re
     if (decision.kind === "refused") throw new Error(`${command.type}: ${decision.refusal.message}`);
     state = fold(decision.events, state);
   };
-  for (const [index, call] of calls.entries()) {
+  let last = 0;
+  for (const [index, calls] of replies.entries()) {
     for (let effect = next(state)[0]; effect?.kind !== "begin_step"; effect = next(state)[0]) {
       if (effect?.kind === "end_turn") return { hints, stopped: index, detail: effect.detail ?? "" };
       if (effect?.kind !== "interject") throw new Error(`unexpected ${effect?.kind}`);
@@ -30,22 +36,30 @@ function play(calls: readonly Played[]): { readonly hints: readonly number[]; re
       run({ type: "interject", at: AT, text: effect.text, source: effect.source });
     }
     for (const command of STEP) run(command);
-    const requested = [{ call: callId(index + 1), name: call.name, arguments: call.input ?? "{}" }];
+    const first = last + 1;
+    const requested = calls.map((call, position) => ({
+      call: callId(first + position),
+      name: call.name,
+      arguments: call.input ?? "{}",
+    }));
+    last += calls.length;
     run({
       type: "commit_reply",
       at: AT,
       reply: { text: "", calls: requested, finish: "tool_calls", usage: { input_tokens: 1, output_tokens: 1 }, model: "m" },
     });
-    run(allow(index + 1));
-    run(start(index + 1));
-    run({
-      type: "end_call",
-      at: AT,
-      call: callId(index + 1),
-      outcome: { kind: "exited", code: 0 },
-      result: { is_error: false, text: call.result },
-      duration_ms: call.took_ms ?? 1,
-    });
+    for (const [position, call] of calls.entries()) {
+      run(allow(first + position));
+      run(start(first + position));
+      run({
+        type: "end_call",
+        at: AT,
+        call: callId(first + position),
+        outcome: { kind: "exited", code: 0 },
+        result: { is_error: false, text: call.result },
+        duration_ms: call.took_ms ?? 1,
+      });
+    }
   }
   return { hints, stopped: null, detail: "" };
 }
@@ -99,6 +113,37 @@ describe("the repeat guard", () => {
   test("is content when the model changes course after the hint, and hints no second time", () => {
     expect(play([...times(3, A), B, A, B, ...times(2, { ...A, result: "new" })])).toMatchObject({ hints: [3], stopped: null });
     expect(play([...times(3, A), ...times(6, { name: "look", input: '{"b":1}', result: "z" })])).toMatchObject({ hints: [3], stopped: 7 });
+  });
+
+  const numbered = (count: number, result = "ok") =>
+    Array.from({ length: count }, (_none, index) => ({ name: "look", input: `{"a":${index}}`, result }));
+
+  test("sees the same calls in reply after reply, however many and in whatever order they are", () => {
+    const five = numbered(5);
+    expect(playReplies(Array.from({ length: 40 }, () => five))).toMatchObject({ hints: [3], stopped: 4 });
+    const [a, b, c] = numbered(3) as [Played, Played, Played];
+    const orders = [[a, b, c], [b, a, c], [c, a, b], [a, c, b], [c, b, a], [b, c, a]];
+    expect(playReplies([...orders, ...orders])).toMatchObject({ hints: [3], stopped: 4 });
+  });
+
+  test("sees cycles of up to four replies, and no longer ones", () => {
+    const cycle = (length: number) =>
+      Array.from({ length: 40 }, (_none, index) => numbered(5, `${index % length}`).toSorted(() => index % 3 - 1));
+    expect(playReplies(cycle(2))).toMatchObject({ hints: [6], stopped: 7 });
+    expect(playReplies(cycle(4))).toMatchObject({ hints: [12], stopped: 13 });
+    expect(playReplies(cycle(5))).toMatchObject({ hints: [], stopped: null });
+  });
+
+  test("counts a call as often as it is in a reply", () => {
+    const counts = [1, 2, 3, 4, 5].map((count) => numbered(5).flatMap((call, index) => index < count ? [B, call] : [call]));
+    expect(playReplies(counts)).toMatchObject({ hints: [], stopped: null });
+  });
+
+  test("lets replies of many calls go on of which one has a new answer, and those that wait themselves", () => {
+    const polls = Array.from({ length: 40 }, (_none, index) => [...numbered(5), { ...A, result: `${index} %` }]);
+    expect(playReplies(polls)).toMatchObject({ hints: [], stopped: null });
+    const waits = Array.from({ length: 30 }, () => numbered(5).map((call) => ({ ...call, took_ms: 200 })));
+    expect(playReplies(waits)).toMatchObject({ hints: [3], stopped: 21 });
   });
 
   test("never stops a turn whose calls are all different", () => {

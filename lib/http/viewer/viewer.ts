@@ -8,6 +8,7 @@
 import { createHash } from "node:crypto";
 import type { Hono } from "hono";
 import type { AppEnv } from "../env.ts";
+import { describe } from "../routes.ts";
 import { renderPage } from "./page.tsx";
 import script from "./script.txt" with { type: "text" };
 import style from "./style.css" with { type: "text" };
@@ -17,7 +18,8 @@ export const VIEWER_PATH = "/";
 export function addViewer(app: Hono<AppEnv>): void {
   // Rendered when somebody looks for the first time, and only then.
   let page: string | null = null;
-  app.get(VIEWER_PATH, (c) => c.body(page ??= renderPage({ style, script }), 200, HEADERS));
+  const described = describe({ id: "viewer", summary: "The session viewer", answers: { 200: null }, streams: ["text/html"], open: true });
+  app.get(VIEWER_PATH, described, (c) => c.body(page ??= renderPage({ style, script }), 200, HEADERS));
 }
 
 const HEADERS = {

@@ -7,6 +7,8 @@
  * I3  What has a fallback takes anything; what it should be is still shown.
  * I4  A default that a function makes is another one each time, so none is shown.
  * I5  Of a variant's options more than one may fit what comes in.
+ * I6  A date or time is shown by valibot's own pattern and a URL by none, as the formats of JSON Schema refuse some of
+ *     what valibot takes, and take what it refuses.
  */
 import type * as v from "valibot";
 
@@ -54,7 +56,7 @@ class InputSide {
     const change = flat.findIndex((item, index) => index > 0 && changes(item));
     const before = change < 0 ? flat : flat.slice(0, change);
     const after = change < 0 ? [] : flat.slice(change).flatMap(wordsOf);
-    return [...before.filter(hasPlainPattern), ...after].map((item) => this.#within(item));
+    return [...before.map(withoutFormat).filter(isShown), ...after].map((item) => this.#within(item));
   }
 }
 
@@ -84,8 +86,16 @@ function wordsOf(item: Node): readonly Node[] {
   return item.type === "metadata" ? [{ ...item, metadata: words }] : [];
 }
 
-/** I2. */
-function hasPlainPattern({ requirement }: Node): boolean {
+/** I6. */
+const PATTERNED: ReadonlySet<string> = new Set(["iso_date", "iso_date_time", "iso_time", "iso_timestamp"]);
+
+function withoutFormat(item: Node): Node {
+  return item.kind === "validation" && PATTERNED.has(item.type) ? { ...item, type: "regex" } : item;
+}
+
+/** I2, I6. */
+function isShown({ kind, type, requirement }: Node): boolean {
+  if (kind === "validation" && type === "url") return false;
   if (!(requirement instanceof RegExp)) return true;
   if (!["", "u"].includes(requirement.flags)) return false;
   try {

@@ -5,6 +5,7 @@
  */
 import process from "node:process";
 import { pathToFileURL } from "node:url";
+import { stripVTControlCharacters } from "node:util";
 import * as v from "valibot";
 import { provideModules } from "../../platform/modules.ts";
 import type { Json, JsonInput } from "../../session/json.ts";
@@ -14,7 +15,7 @@ import { isTool, isToolClass, Tool, tool, ValidationError } from "./define.ts";
 import { describeTool } from "./describe-tool.ts";
 import { broken, CORRECT_TOOL, type Description, parseDescription, SPELLING } from "./description.ts";
 import { invokeTool } from "./invoke.ts";
-import { describeThrown, stackOf } from "./thrown.ts";
+import { describeThrown, errorsOf, stackOf } from "./thrown.ts";
 import { toToolContext } from "./tool-context.ts";
 import type { WireMessage } from "./wire.ts";
 
@@ -71,16 +72,33 @@ async function loadTools(file: string): Promise<Loaded> {
     const exports: Record<string, unknown> = await import(pathToFileURL(file).href);
     return { kind: "loaded", tools: collect(Object.values(exports)) };
   } catch (error) {
-    const diagnostic: Diagnostic = {
-      severity: "error",
-      code: "module_load",
-      message: `Cannot load the file: ${describeThrown(error, "It")}`,
-      remedy: "Correct the file, or what it imports.",
-      ...placeOf(error, file),
-    };
     console.error(stackOf(error));
-    return { kind: "broken", diagnostics: [diagnostic] };
+    return { kind: "broken", diagnostics: faultsOf(error).slice(0, MOST_FAULTS).map((fault) => toDiagnostic(fault, file)) };
   }
+}
+
+/** A file that is wrong from one end to the other is shown what comes first. */
+const MOST_FAULTS = 20;
+
+/** Bun throws all that it finds wrong with a text as one error, which says nothing of them. */
+function faultsOf(error: unknown): readonly unknown[] {
+  const faults = errorsOf(error);
+  return faults.length > 0 && faults.every((each) => positionOf(each) !== null) ? faults : [error];
+}
+
+function toDiagnostic(error: unknown, file: string): Diagnostic {
+  const text = stripVTControlCharacters(describeThrown(error, "It"));
+  const position = positionOf(error);
+  const elsewhere = position === null || position.file === file
+    ? ""
+    : ` (in ${position.file}, line ${position.line}, column ${position.column})`;
+  return {
+    severity: "error",
+    code: "module_load",
+    message: `Cannot load the file: ${text.replace(/^BuildMessage: /, "")}${elsewhere}`,
+    remedy: "Correct the file, or what it imports.",
+    ...placeOf(error, file),
+  };
 }
 
 /** Exported tools, also in lists, and one instance of each exported class that none of them is an instance of. */
@@ -103,10 +121,17 @@ function describeAll(tools: readonly Tool[]): Description {
 
 /** Where the file is wrong: Bun says so in fields of the error, Deno in its text. */
 function placeOf(error: unknown, file: string): Pick<Diagnostic, "line" | "column"> {
-  const { position } = Object(error) as { readonly position?: unknown };
-  const named = v.safeParse(v.object({ file: v.literal(file), line: v.number(), column: v.number() }), position);
-  if (named.success) return { line: named.output.line, column: named.output.column };
-  const text = error instanceof Error ? error.message : "";
+  const position = positionOf(error);
+  if (position !== null) return position.file === file ? { line: position.line, column: position.column } : {};
+  const text = error instanceof Error ? stripVTControlCharacters(error.message) : "";
   const found = text.split("\n").flatMap((each) => each.includes(pathToFileURL(file).href) ? [/:(\d+):(\d+)\D*$/.exec(each)] : [])[0];
   return found === undefined || found === null ? {} : { line: Number(found[1]), column: Number(found[2]) };
+}
+
+const Position = v.object({ file: v.string(), line: v.number(), column: v.number() });
+
+function positionOf(error: unknown): v.InferOutput<typeof Position> | null {
+  const { position } = Object(error) as { readonly position?: unknown };
+  const named = v.safeParse(Position, position);
+  return named.success ? named.output : null;
 }

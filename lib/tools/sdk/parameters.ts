@@ -9,8 +9,23 @@ import { inputSide } from "./input-side.ts";
 export function toInputSchema(parameters: ToolParameters): JsonSchema {
   if (!isValibot(parameters)) return parameters;
   const { $schema: _dialect, ...schema } = convert(parameters);
-  if (schema["type"] !== "object") throw new TypeError("the parameters of a tool must be an object schema, as arguments have names");
-  return { ...schema, properties: schema["properties"] ?? {} };
+  if (!isAlwaysObject(schema, schema, 0)) throw new TypeError("the parameters of a tool must be an object schema, as arguments have names");
+  return { ...schema, type: "object", properties: schema["properties"] ?? {} };
+}
+
+/** Deeper than anybody nests: what refers to itself and nothing else is no object. */
+const MOST_NESTED = 32;
+
+/** Whether whatever the schema accepts is an object. */
+function isAlwaysObject(schema: unknown, root: JsonSchema, depth: number): boolean {
+  if (typeof schema !== "object" || schema === null || depth > MOST_NESTED) return false;
+  const { type, allOf, anyOf, oneOf, $ref } = schema as JsonSchema;
+  const holds = (each: unknown) => isAlwaysObject(each, root, depth + 1);
+  if (type === "object") return true;
+  if (Array.isArray(allOf) && allOf.some(holds)) return true;
+  if ([anyOf, oneOf].some((each) => Array.isArray(each) && each.length > 0 && each.every(holds))) return true;
+  if (typeof $ref !== "string" || !$ref.startsWith("#/$defs/")) return false;
+  return holds((root["$defs"] as JsonSchema | undefined)?.[$ref.slice("#/$defs/".length)]);
 }
 
 export type ParsedInput =

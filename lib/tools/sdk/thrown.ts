@@ -1,7 +1,15 @@
 /** What was thrown, in words: anything can be, and even an error may have a message that is no text or a stack that throws. */
 
-/** A line for the model. `who` threw it. */
+/** A line for the model. `who` threw it. Of an error that gathers others, theirs too. */
 export function describeThrown(error: unknown, who = "The tool"): string {
+  const said = describeOne(error, who);
+  // Not what those gather in their turn: an error may contain itself.
+  const shown = errorsOf(error).slice(0, MOST_SHOWN).map((each) => describeOne(each, who));
+  const more = errorsOf(error).length - shown.length;
+  return shown.length === 0 ? said : `${said} (${shown.join("; ")}${more === 0 ? "" : `; and ${more} more`})`;
+}
+
+function describeOne(error: unknown, who: string): string {
   try {
     if (!(error instanceof Error)) return `${who} threw what is not an error: ${showThrown(error)}`;
     const { name, message } = { name: String(error.name), message: String(error.message) };
@@ -12,6 +20,18 @@ export function describeThrown(error: unknown, who = "The tool"): string {
     return `${who} threw what has no text`;
   }
 }
+
+/** Of several errors in one: what it gathers. */
+export function errorsOf(error: unknown): readonly unknown[] {
+  try {
+    return error instanceof AggregateError && Array.isArray(error.errors) ? error.errors : [];
+  } catch {
+    // A proxy that refuses to be looked at.
+    return [];
+  }
+}
+
+const MOST_SHOWN = 10;
 
 /** The stack, for people. */
 export function stackOf(error: unknown): string {

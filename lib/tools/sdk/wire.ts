@@ -38,9 +38,12 @@ export function projectEvent(state: WireState, event: StoredEvent): WireStep {
   return { state, messages: toMessages(event) };
 }
 
-/** The messages that a live event means. It carries no time of its own: `at` is when it was seen. */
+/**
+ * The messages that a live event means. It carries no time of its own: `at` is when it was seen. One that tells again what
+ * is live means none: these shapes cannot say that they repeat something.
+ */
 export function projectLive(event: LiveEvent, at: string): readonly WireMessage[] {
-  if (event.type !== "status") return [];
+  if (event.type !== "status" || event.whole === true) return [];
   if (event.sent !== undefined) return [event.sent];
   return OWN_STATUSES.has(event.status) ? [] : [status(event.status, at, event.text)];
 }

@@ -39,6 +39,28 @@ describe("tool()", () => {
     });
   });
 
+  test("takes whatever is always an object, and shows it as one", async () => {
+    const [left, right] = [v.object({ a: v.string() }), v.object({ b: v.number() })];
+    const kinds = [v.object({ kind: v.literal("a"), a: v.string() }), v.object({ kind: v.literal("b"), b: v.number() })] as const;
+    const schemas: readonly (readonly [v.GenericSchema, JsonObject, JsonObject])[] = [
+      [v.intersect([left, right]), { a: "x", b: 1 }, { a: "x" }],
+      [v.pipe(v.intersect([left, right]), v.check(() => true)), { a: "x", b: 1 }, { b: 1 }],
+      [v.variant("kind", kinds), { kind: "b", b: 1 }, { kind: "b" }],
+      [v.union([left, right]), { b: 1 }, { c: 1 }],
+      [v.lazy(() => left), { a: "x" }, {}],
+    ];
+    for (const [parameters, fits, unfit] of schemas) {
+      const shown = describeTool(tool({ name: "t", description: "", parameters, execute: () => 1 }));
+      const { schema, diagnostics } = await compileTool(shown);
+      expect([shown.parameters["type"], diagnostics]).toEqual(["object", []]);
+      expect(schema?.check(fits)).toEqual([]);
+      expect(schema?.check(unfit)).not.toEqual([]);
+    }
+    for (const parameters of [v.union([left, v.string()]), v.intersect([v.string(), v.any()]), v.nullable(left)]) {
+      expect(() => describeTool(tool({ name: "t", description: "", parameters, execute: () => 1 }))).toThrow(/must be an object schema/);
+    }
+  });
+
   test("hands execute the parsed value, defaults and transformations included", async () => {
     expect(await call(createTicket, { title: "abc", description: "d" })).toEqual({
       is_error: false,

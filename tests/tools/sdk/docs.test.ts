@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -12,6 +12,8 @@ import ts from "typescript";
 import { type JsonObject, toInput } from "../../../lib/session/json.ts";
 import { python } from "../../../lib/tools/sdk/python-tool.ts";
 import { chatReply, startEndpoint } from "../../fixtures/endpoint.ts";
+import { createWorkspace } from "../../fixtures/workspace.ts";
+import { ended, orreryCommand, runOrrery } from "../../host/orrery.ts";
 import { placeOf, runLaunch } from "./run-launch.ts";
 import { callModule } from "./run-module.ts";
 
@@ -21,6 +23,8 @@ interface Example {
   readonly language: "ts" | "python";
   readonly source: string;
   readonly tool: string;
+  /** As it is printed. */
+  readonly command: string;
   readonly input: JsonObject;
   readonly returns: unknown;
 }
@@ -79,6 +83,29 @@ describe("docs/sdk.md", () => {
     });
   }
 
+  for (const { language, source, tool, command, returns } of examples) {
+    test(`tells what the command line prints for ${tool} in ${language}`, async () => {
+      const workspace = await createWorkspace();
+      try {
+        await workspace.write(`.orrery/tools/example.${language === "ts" ? "ts" : "py"}`, source);
+        const start = { cwd: workspace.path, home: workspace.home };
+        expect((await runOrrery(["trust"], start)).code).toBe(0);
+        const shim = `orrery() { ${orreryCommand().map((word) => `'${word}'`).join(" ")} "$@"; }`;
+        const { PATH = "" } = process.env;
+        const env = { PATH, HOME: workspace.home, ORRERY_HOME: workspace.home, DENO_NO_UPDATE_CHECK: "1" };
+        const { code, stdout, stderr } = await ended(
+          spawn("sh", ["-c", `${shim}\n${command}`], { cwd: workspace.path, env, stdio: ["ignore", "pipe", "pipe"] }),
+        );
+        // The page says that a person must agree, and what happens where there is none.
+        const asks = /approval(: |=)"always"/.test(source);
+        expect([code, asks ? null : JSON.parse(stdout)]).toEqual(asks ? [4, null] : [0, returns]);
+        if (asks) expect(`${stdout}${stderr}`).toContain("approv");
+      } finally {
+        await workspace.remove();
+      }
+    }, 30_000);
+  }
+
   for (const [index, { prints }] of programs.entries()) {
     test(`tells what a program prints: ${prints.split("\n")[0]}`, async () => {
       const weather = [{ name: "get_weather", arguments: { city: "San Francisco" } }];
@@ -117,17 +144,14 @@ function typeErrors(files: readonly string[], orrery: string, options: ts.Compil
   );
 }
 
-/** As an embedder's own program, with our modules in the place of the packages and this endpoint in that of the model's. */
+/** As an embedder's own program: "orrery" and "valibot" are packages there, and this endpoint is in the place of the model's. */
 async function runProgram(source: string, endpoint: string, index: number): Promise<{ stdout: string; stderr: string }> {
-  const valibot = join(repository, "node_modules/valibot/dist/index.mjs");
-  const file = join(folder, `run-${index}.ts`);
-  writeFileSync(
-    file,
-    source.replaceAll('"orrery"', JSON.stringify(join(repository, "mod.ts"))).replaceAll('"valibot"', JSON.stringify(valibot))
-      .replaceAll("http://127.0.0.1:11434/v1", endpoint),
-  );
   const home = join(folder, `home-${index}`);
-  mkdirSync(home);
+  mkdirSync(join(home, "node_modules"), { recursive: true });
+  symlinkSync(repository, join(home, "node_modules/orrery"));
+  symlinkSync(join(repository, "node_modules/valibot"), join(home, "node_modules/valibot"));
+  const file = join(home, "program.ts");
+  writeFileSync(file, source.replaceAll("http://127.0.0.1:11434/v1", endpoint));
   const args = "Deno" in globalThis ? ["run", "-A", "--no-check", "--config", join(repository, "deno.json"), file] : [file];
   const { PATH = "", DENO_DIR, HOME = "/", XDG_CACHE_HOME } = process.env;
   const env = {
@@ -195,6 +219,13 @@ function readExamples(page: string): readonly Example[] {
     const returned = fences[index + 2];
     if (command === null || returned?.language !== "json") throw new Error(`An example of docs/sdk.md has no call or no result:\n${text}`);
     const [, tool = "", input = ""] = command;
-    return [{ language, source: text, tool, input: JSON.parse(input) as JsonObject, returns: JSON.parse(returned.text) as unknown }];
+    return [{
+      language,
+      source: text,
+      tool,
+      command: command[0],
+      input: JSON.parse(input) as JsonObject,
+      returns: JSON.parse(returned.text) as unknown,
+    }];
   });
 }

@@ -9,6 +9,8 @@ import type { Place } from "../../../lib/tools/sdk/language.ts";
 import { typescript } from "../../../lib/tools/sdk/module-tool.ts";
 import { callModule, describeModuleFile } from "./run-module.ts";
 
+const onDeno = "Deno" in globalThis;
+
 const files: Readonly<Record<string, string>> = {
   "shop.ts": `
     import { Tool, tool, type ToolContext, ValidationError } from "orrery";
@@ -73,6 +75,13 @@ const files: Readonly<Record<string, string>> = {
   `,
   "none.ts": "export const x: number = 1;",
   "syntax.ts": "export const x: number = 1;\nexport const y = ;\n",
+  "unclosed.ts": `import { tool } from "orrery";
+import * as v from "valibot";
+export const a = tool({ name: "one", description: "x", parameters: v.object({}), execute: () => 1 ;
+`,
+  "twice.ts": "export const a = 1;\nexport const a = 2;\nlet b; let b;\n",
+  "far.ts": 'import "./syntax.ts";\nexport const x = 1;\n',
+  "gathered.ts": 'await Promise.any([Promise.reject(new Error("no till")), Promise.reject(new TypeError("no key"))]);',
   "missing.ts": 'import "./not-there.ts";',
   "throws.ts": 'throw new Error("at load");',
   "schema.ts": `
@@ -174,6 +183,8 @@ describe("a TypeScript tool file anywhere on the disk", () => {
   const faults: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     "none.ts": { code: "no_tools" },
     "syntax.ts": { code: "module_load", line: 2, column: 18 },
+    "far.ts": { code: "module_load", message: expect.stringMatching(/syntax\.ts\W.*2\D+18/s) },
+    "gathered.ts": { code: "module_load", message: expect.stringContaining(onDeno ? "All promises" : "(no till; TypeError: no key)") },
     "missing.ts": { code: "module_load", message: expect.stringContaining("not-there.ts") },
     "throws.ts": { code: "module_load", message: "Cannot load the file: at load" },
     "schema.ts": {
@@ -194,10 +205,41 @@ describe("a TypeScript tool file anywhere on the disk", () => {
   }
 });
 
-describe("deno.json", () => {
-  test("maps valibot to the version that package.json pins", () => {
-    const read = (name: string) => JSON.parse(readFileSync(join(import.meta.dirname, "../../..", name), "utf8"));
-    expect(read("deno.json").imports.valibot).toBe(`npm:valibot@${read("package.json").dependencies.valibot}`);
+describe("a TypeScript tool file that is wrong in several places", () => {
+  const { stringContaining } = expect;
+  // Deno's parser stops at the first.
+  const faults: Readonly<Record<string, readonly object[]>> = onDeno
+    ? {
+      "unclosed.ts": [{ line: 3, column: 99, message: stringContaining("Expected ',', got ';'") }],
+      "twice.ts": [{ line: 2, column: 14, message: stringContaining("'a' has already been declared") }],
+    }
+    : {
+      "unclosed.ts": [
+        { line: 3, column: 99, message: 'Cannot load the file: Expected "}" but found ";"' },
+        { line: 3, column: 100, message: 'Cannot load the file: Expected ")" but found end of file' },
+      ],
+      "twice.ts": [
+        { line: 2, column: 14, message: 'Cannot load the file: "a" has already been declared' },
+        { line: 3, column: 12, message: 'Cannot load the file: "b" has already been declared' },
+      ],
+    };
+  for (const [file, expected] of Object.entries(faults)) {
+    test(`says of each where and why: ${file}`, async () => {
+      const described = await describeFile(file);
+      if (described.kind === "described") throw new Error("it was described");
+      expect(described.diagnostics).toMatchObject(expected);
+      expect(described.diagnostics.length).toBe(expected.length);
+    });
+  }
+});
+
+describe("the import maps of Deno", () => {
+  test("have the valibot that package.json pins, and orrery as a program and as a tool file knows it", () => {
+    const root = join(import.meta.dirname, "../../..");
+    const read = (name: string) => JSON.parse(readFileSync(join(root, name), "utf8"));
+    const valibot = `npm:valibot@${read("package.json").dependencies.valibot}`;
+    expect(read("deno.json").imports).toMatchObject({ orrery: "./mod.ts", valibot });
+    expect(read("lib/platform/tool-files.json").imports).toEqual({ orrery: "../tools/sdk/define.ts", valibot });
   });
 });
 

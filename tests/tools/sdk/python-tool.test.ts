@@ -25,6 +25,29 @@ let scratch = "";
 beforeAll(() => void (scratch = mkdtempSync(join(tmpdir(), "orrery-sdk-"))));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
+describe("a Python agent whose calls overlap", () => {
+  for (const how of ["as it is", "in other words"]) {
+    test(`is told each result, ${how}, under the id of its own call`, async () => {
+      const { messages } = await callPython("python/overlapping.py", "overlap", { how });
+      const of = (type: string) => messages.flatMap((each) => each.type === type ? [each.data as Told] : []);
+      const calls = new Map(of("tool_call").map((each) => [each.call_id, [each.tool_name, each.arguments?.n]]));
+      const answers = of("tool_result").map(({ call_id, result }) => {
+        const [name, n] = calls.get(call_id) ?? [];
+        return [result, how === "as it is" ? (name === "same" ? "ok" : { n }) : { told: [name, n] }];
+      });
+      expect([calls.size, new Set(of("tool_result").map(({ call_id }) => call_id)).size]).toEqual([6, 6]);
+      for (const [result, expected] of answers) expect(result).toEqual(expected);
+    });
+  }
+});
+
+interface Told {
+  readonly call_id: string;
+  readonly tool_name?: string;
+  readonly arguments?: { readonly n: number };
+  readonly result?: unknown;
+}
+
 describe("a Python tool's result", () => {
   test("is not corrupted by what the tool, a C library or a subprocess prints", async () => {
     const { result, run } = await callPython(MANNERS, "prints", {});

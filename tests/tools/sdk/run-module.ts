@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import process from "node:process";
+import { denoModules } from "../../../lib/platform/self.ts";
 import { type JsonObject, toInput } from "../../../lib/session/json.ts";
 import { type HostReply, type Launch, NOTHING_CAPTURED, type Run } from "../../../lib/session/launch.ts";
 import type { Description } from "../../../lib/tools/sdk/description.ts";
@@ -46,7 +47,7 @@ async function host(launch: Launch): Promise<{ readonly run: Run; readonly messa
 
 async function converse(request: string): Promise<readonly string[]> {
   const program = join(fixtures, "module-host.ts");
-  const deno = ["run", "-A", "--no-check", "--config", join(fixtures, "../../../deno.json"), program];
+  const deno = ["run", "-A", "--no-check", ...denoModules(true), program];
   const { HOME = "/", DENO_DIR, XDG_CACHE_HOME } = process.env;
   const env = {
     PATH: process.env["PATH"] ?? "",

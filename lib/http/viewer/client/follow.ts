@@ -1,6 +1,6 @@
 /**
  * A session's events, recorded then live, across cuts: after one it goes on behind the last recorded event, so every
- * one comes once, in order. Live events of the time in between are lost, and those who listen are told of the cut.
+ * one comes once, in order. What is live then is told as a whole, and those who listen are told of the cut.
  */
 import { type Api, Refusal } from "./api.ts";
 import { type Frame, isRecorded } from "./wire.ts";

@@ -5,6 +5,8 @@ import type { RecordedEvent } from "./wire.ts";
 /** The end of longer text is kept. */
 const KEPT = 64_000;
 
+const ENDS_WRITING: ReadonlySet<string> = new Set(["attempt_started", "attempt_failed", "reply_committed", "turn_ended"]);
+
 export interface Writing {
   readonly step: number;
   readonly attempt: number;
@@ -12,8 +14,8 @@ export interface Writing {
   reasoning: string;
   /** Tools whose calls the model has begun to write. */
   announced: string[];
-  /** Its beginning was not seen by this page. */
-  readonly partial: boolean;
+  /** The beginning of its text is not kept. */
+  partial: boolean;
 }
 
 export class Live {
@@ -21,50 +23,51 @@ export class Live {
   readonly #outputs = new Map<string, string>();
   /** Grows with every change. */
   version = 0;
-  /** The attempt whose beginning came while we watched. */
-  #seen = "";
 
   outputOf(call: string): string {
     return this.#outputs.get(call) ?? "";
   }
 
-  /** The connection was cut: what was heard may have holes. */
-  cut(): void {
+  /** What is live now follows as a whole, or there is nothing. */
+  clear(): void {
     this.version++;
-    this.#seen = "";
     this.writing = null;
     this.#outputs.clear();
   }
 
   settle(event: RecordedEvent): void {
-    if (event.type === "attempt_started") this.#seen = `${event.step}/${event.attempt}`;
     if (event.type === "call_ended") this.#outputs.delete(event.call);
     if (event.type === "turn_ended") this.#outputs.clear();
-    if (event.type === "reply_committed" || event.type === "attempt_started" || event.type === "turn_ended") this.writing = null;
+    if (ENDS_WRITING.has(event.type)) this.writing = null;
   }
 
   take(event: LiveEvent): void {
     this.version++;
     if (event.type === "call_output") {
-      this.#outputs.set(event.call, (this.outputOf(event.call) + event.text).slice(-KEPT));
-      return;
+      const before = event.whole === true ? "" : this.outputOf(event.call);
+      return void this.#outputs.set(event.call, (before + event.text).slice(-KEPT));
     }
     if (event.step === undefined || event.attempt === undefined) return;
-    if (event.type === "status") return this.#takeStatus(event.status, event.text, event.step, event.attempt);
-    const writing = this.#writingOf(event.step, event.attempt);
-    if (event.type === "text_delta") writing.text = (writing.text + event.text).slice(-KEPT);
-    else writing.reasoning = (writing.reasoning + event.text).slice(-KEPT);
+    if (event.type === "status" && event.status === "superseded") this.writing = null;
+    else this.#write(this.#writingOf(event.step, event.attempt), event);
   }
 
-  #takeStatus(status: string, text: string | undefined, step: number, attempt: number): void {
-    if (status === "superseded") this.writing = null;
-    if (status === "call_announced" && text !== undefined) this.#writingOf(step, attempt).announced.push(text);
+  #write(writing: Writing, event: Exclude<LiveEvent, { type: "call_output" }>): void {
+    const { whole = false, text = "" } = event;
+    if (event.type === "status") {
+      if (event.status === "call_announced") writing.announced = [...whole ? [] : writing.announced, text];
+    } else if (event.type === "reasoning_delta") {
+      writing.reasoning = ((whole ? "" : writing.reasoning) + text).slice(-KEPT);
+    } else {
+      const all = (whole ? "" : writing.text) + text;
+      writing.text = all.slice(-KEPT);
+      writing.partial = all.length > KEPT || (whole ? event.omitted !== undefined : writing.partial);
+    }
   }
 
   #writingOf(step: number, attempt: number): Writing {
     const { writing } = this;
     if (writing !== null && writing.step === step && writing.attempt === attempt) return writing;
-    const partial = this.#seen !== `${step}/${attempt}`;
-    return this.writing = { step, attempt, text: "", reasoning: "", announced: [], partial };
+    return this.writing = { step, attempt, text: "", reasoning: "", announced: [], partial: false };
   }
 }

@@ -157,14 +157,15 @@ export class SessionView {
     this.#events = [];
     this.#story = new Story();
     this.#past = null;
-    this.#live.cut();
+    this.#live.clear();
     this.#head = head;
     this.#hooks.conversation.clear();
   }
 
   #linked(state: Link): void {
     if (state === this.#link) return;
-    if (state === "cut") this.#live.cut();
+    // What is live now follows as a whole. Until then the page stays as it was.
+    if (state === "open") this.#live.clear();
     if (state === "cut" && this.#link === "open") this.#hooks.say("The connection was cut");
     if (state === "open" && this.#link === "cut") this.#hooks.say("Connected again");
     this.#link = state;

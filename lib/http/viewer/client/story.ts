@@ -180,9 +180,11 @@ export class Story {
   /** Those that begin a reply are what early runs are of. */
   #countRead(event: EventOf<"call_ended">): void {
     const calls = this.#reply?.calls ?? [];
-    const at = calls.findIndex(({ call }) => call === event.call);
-    if (at < 0 || calls[at]?.status === "ended") return;
-    this.speculation = endRead(this.speculation, event, calls.slice(0, at + 1).every(({ name }) => this.#reads.has(name)));
+    const own = calls.find(({ call }) => call === event.call);
+    if (own === undefined || own.status === "ended") return;
+    const barrier = calls.findIndex(({ name }) => !this.#reads.has(name));
+    const reads = barrier === -1 ? calls : calls.slice(0, barrier);
+    this.speculation = endRead(this.speculation, event, reads.map(({ call, ended = null }) => ({ call, end: ended })));
   }
 
   /** Only the first end of a call counts, as in the state itself. */

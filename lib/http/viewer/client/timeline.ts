@@ -226,9 +226,9 @@ function describe(span: Span, now: number): string {
   return `${kind}: ${toLine(span.name, 80)}, ${span.fate}, ${duration(Math.max(0, (span.to ?? now) - span.from))}, step ${span.step}`;
 }
 
-function savedText({ speculation: { saved_ms, wasted: unused } }: Story): string {
+function savedText({ speculation: { saved_ms, wasted: unused, wasted_ms } }: Story): string {
   const saved = saved_ms === 0 ? "" : `early runs saved ${duration(saved_ms)}`;
-  const wasted = unused === 0 ? "" : `${unused} not used`;
+  const wasted = unused === 0 ? "" : `${unused} not used (${duration(wasted_ms)})`;
   return [saved, wasted].filter((part) => part !== "").join(", ");
 }
 

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import time
+from contextvars import ContextVar
 
 __all__ = ["BaseAgent", "TodoItem", "Tool", "ValidationError", "tool"]
 
@@ -121,6 +122,13 @@ class BaseAgent:
 
         A tool's sys.exit() is that too. KeyboardInterrupt and asyncio.CancelledError, which end more than a call, are raised.
         """
+        made = self._make(name, arguments)
+        result = await self._execute(name, arguments)
+        if made is not None:
+            made.returned = result
+        return result
+
+    async def _execute(self, name, arguments):
         try:
             found = self._registered().get(name)
             if found is None:
@@ -143,14 +151,20 @@ class BaseAgent:
         nameless = call_id is None
         if nameless:
             call_id = "call_" + os.urandom(8).hex()
-        self._open_calls()[call_id] = nameless
+        open_calls = self._open_calls()
+        open_calls[call_id] = OpenCall(call_id, name, arguments, nameless)
+        if len(open_calls) > MOST_OPEN_CALLS:
+            del open_calls[next(iter(open_calls))]
         return self.send({"type": "tool_call", "data": {"tool_name": name, "arguments": to_object(arguments), "call_id": call_id}})
 
     def send_tool_result(self, call_id, result, error=None):
-        """A `call_id` that was not sent with a call is the model's: it belongs to the oldest call that was sent without one."""
+        """A `call_id` that was not sent with a call is the model's, of a call that was sent without one.
+
+        It is the one that returned this, or was sent by the task that sends the result, or the oldest.
+        """
         open_calls = self._open_calls()
         if call_id not in open_calls:
-            call_id = next((each for each, nameless in open_calls.items() if nameless), call_id)
+            call_id = next((each.id for each in self._nameless(result)), call_id)
         open_calls.pop(call_id, None)
         if error is None and isinstance(result, Failure):
             error = result["error"]
@@ -182,6 +196,53 @@ class BaseAgent:
 
     def _open_calls(self):
         return self.__dict__.setdefault("_calls_open", {})
+
+    def _nameless(self, result):
+        """Calls that were sent without an id, the likeliest to have this result first."""
+        own = sent_here.get()
+        nameless = [each for each in self._open_calls().values() if each.nameless]
+        return sorted(nameless, key=lambda each: (each.distance_to(result), each.id not in own, each.made))
+
+    def _make(self, name, arguments):
+        """The call that was sent and is made now: with these arguments, by this task if several are."""
+        own = sent_here.get()
+        fitting = [each for each in self._open_calls().values() if not each.made and each.name == name and is_equal(to_object(each.arguments), to_object(arguments))]
+        made = next((each for each in fitting if each.id in own), fitting[0] if fitting else None)
+        if made is not None:
+            made.made = True
+        return made
+
+
+NOTHING = object()
+MOST_OPEN_CALLS = 1000
+
+# Ids of calls that the task which runs, or one that it was started by, has sent.
+sent_here = ContextVar("sent_here", default=())
+
+
+class OpenCall:
+    """A call that was sent and has no result yet."""
+
+    def __init__(self, id, name, arguments, nameless):
+        self.id = id
+        self.name = name
+        self.arguments = arguments
+        self.nameless = nameless
+        self.made = False
+        self.returned = NOTHING
+        sent_here.set(sent_here.get()[1 - MOST_OPEN_CALLS:] + (id,))
+
+    def distance_to(self, result):
+        """Results that are equal may be those of several calls: the very same is nearest."""
+        return 0 if self.returned is result else 1 if is_equal(self.returned, result) else 2
+
+
+def is_equal(one, other):
+    try:
+        return bool(one == other)
+    except Exception:
+        # The author's own comparison, or a value that contains itself.
+        return False
 
 
 class Failure(dict):

@@ -1,0 +1,53 @@
+/** Whether what ran early may stand for its call. */
+import { realpath, stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { EventBody } from "../session/event.ts";
+import type { JsonInput } from "../session/json.ts";
+import type { Run } from "../session/launch.ts";
+import type { Tool } from "../tools/tool.ts";
+import { readRun } from "./read-run.ts";
+
+type Unfit = Extract<EventBody<"speculation_discarded">["reason"], "cancelled" | "failed" | "stale">;
+
+export interface EarlyRead {
+  readonly tool: Tool;
+  readonly input: JsonInput;
+}
+
+/** Null if the result is good, and the files that it is of are still what they were. */
+export async function whyUnfit({ tool, input }: EarlyRead, run: Run, workspace: string): Promise<Unfit | null> {
+  const succeeded = run.outcome.kind === "returned" || (run.outcome.kind === "exited" && run.outcome.code === 0);
+  if (!succeeded) return run.outcome.kind === "cancelled" ? "cancelled" : "failed";
+  const { result } = readRun(tool, run, input);
+  if (result.is_error) return "failed";
+  return await isStale(result.data, workspace) ? "stale" : null;
+}
+
+/** What a file tool says of a file it read, in the result's `data`; paths are relative to the workspace. */
+interface FileIdentity {
+  readonly path: string;
+  /** The link that led to it: one that leads elsewhere by now makes the result stale too. */
+  readonly via?: string;
+  readonly size: number;
+  readonly mtime_ms: number;
+  readonly inode: number;
+}
+
+async function isStale(data: unknown, workspace: string): Promise<boolean> {
+  const files = (Array.isArray(data) ? data : [data]).filter(isFileIdentity);
+  const changed = await Promise.all(files.map(async ({ path, via = path, size, mtime_ms, inode }) => {
+    // Through a link to where the file was moved, identity alone would still fit.
+    const real = await realpath(resolve(workspace, via)).catch(() => null);
+    if (real !== resolve(workspace, path)) return true;
+    const present = await stat(real).catch(() => null);
+    return present === null || present.size !== size || present.mtimeMs !== mtime_ms || present.ino !== inode;
+  }));
+  return changed.includes(true);
+}
+
+function isFileIdentity(value: unknown): value is FileIdentity {
+  if (typeof value !== "object" || value === null) return false;
+  const { path, via, size, mtime_ms, inode } = value as Record<string, unknown>;
+  return typeof path === "string" && (via === undefined || typeof via === "string") && typeof size === "number" &&
+    typeof mtime_ms === "number" && typeof inode === "number";
+}

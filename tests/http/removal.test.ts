@@ -1,0 +1,53 @@
+/** What comes to a session while it is removed: every answer is one that a client can act on. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { startTestServer, type TestServer } from "../fixtures/server.ts";
+
+let subject: TestServer;
+
+beforeAll(async () => {
+  subject = await startTestServer();
+});
+afterAll(() => subject.close());
+
+const ROUNDS = 15;
+type Outcome = readonly [status: number, code: string | undefined];
+
+async function ask(method: string, path: string, body?: object): Promise<Outcome> {
+  const reply = await subject.ask(method, `/v1/sessions/${path}`, body);
+  return [reply.status, reply.body?.type?.split(":").at(-1)];
+}
+
+/** The answers to a removal and what was sent with it, in either order, to a session that is open or not. */
+async function race(send: (id: string) => Promise<Outcome>): Promise<readonly string[]> {
+  const seen = new Set<string>();
+  for (let round = 0; round < ROUNDS; round++) {
+    const id = await subject.open();
+    if (round % 3 === 0) await subject.ask("POST", `/v1/sessions/${id}/prompts?wait=true`, { text: "go" });
+    const both = round % 2 === 0
+      ? await Promise.all([ask("DELETE", id), send(id)])
+      : (await Promise.all([send(id), ask("DELETE", id)])).toReversed();
+    seen.add(JSON.stringify(both.map(([status, code]) => code ?? status)));
+    if (both[0]?.[0] === 204) expect(await ask("GET", id)).toEqual([404, "unknown_session"]);
+  }
+  return [...seen];
+}
+
+describe("a removal", () => {
+  test("beside a prompt is refused as the turn runs, or done before it: then there is no such session", async () => {
+    // A turn that is over at once no longer keeps a removal off.
+    const allowed = ['["busy",202]', '[204,"unknown_session"]', "[204,202]"];
+    for (const both of await race((id) => ask("POST", `${id}/prompts`, { text: "go" }))) expect(allowed).toContain(both);
+  }, 30_000);
+
+  test("beside another one is the same: both are done", async () => {
+    expect(await race((id) => ask("DELETE", id))).toEqual(["[204,204]"]);
+  }, 30_000);
+
+  test("beside a fork, a cancel or a resume lets them come before or find nothing", async () => {
+    for (const both of await race((id) => ask("POST", `${id}/fork`, {}))) expect(["[204,201]", '[204,"unknown_session"]']).toContain(both);
+    for (const path of ["cancel", "resume"]) {
+      const allowed = ['[204,"no_turn"]', '[204,"unknown_session"]'];
+      for (const both of await race((id) => ask("POST", `${id}/${path}`, {}))) expect(allowed).toContain(both);
+    }
+  }, 30_000);
+});
