@@ -6,7 +6,6 @@ import type { Effect } from "../session/next.ts";
 import type { SessionState } from "../session/state.ts";
 import { learnBudget, shorten, sizeOf } from "../session/shorten.ts";
 import { entriesOf, transcript } from "../session/transcript.ts";
-import { toLiveEvent } from "../tools/sdk/wire.ts";
 import type { Tool } from "../tools/tool.ts";
 import { newCallId, now } from "./ids.ts";
 import { withCost } from "./prices.ts";
@@ -62,9 +61,6 @@ async function readReply(
         break;
       case "call_ready":
         speculator.offer(event.position, event.name, event.arguments);
-        break;
-      case "said":
-        ports.feed.tell(toLiveEvent(ports.session, event.message));
         break;
       case "finished":
         return event.reply;

@@ -45,8 +45,6 @@ export type ModelEvent =
   /** A call's name is known; its arguments may still be coming. `position` counts calls of this reply from 0. */
   | { readonly type: "call_announced"; readonly position: number; readonly name: string }
   | { readonly type: "call_ready"; readonly position: number; readonly name: string; readonly arguments: string }
-  /** Of code that stands in for a model: a message for those who watch. */
-  | { readonly type: "said"; readonly message: { readonly type: string; readonly data: unknown; readonly timestamp: string } }
   | { readonly type: "finished"; readonly reply: ModelReply };
 
 export interface ModelReply {
