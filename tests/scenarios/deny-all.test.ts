@@ -217,10 +217,10 @@ describe("the walk is whole:", () => {
 
 /** Whatever starts a process or sends a call, and why that cannot go past the gate. */
 const STARTERS: Readonly<Record<string, string>> = {
-  "lib/agent/perform-call.ts": "calls, when the gate has allowed them",
+  "lib/agent/run-call.ts": "calls, when the gate has allowed them",
   "lib/agent/speculation.ts": "early calls, when the gate would allow them without asking anybody",
   "lib/agent/sessions.ts": "hooks: they are the gate",
-  "lib/agent/servers.ts": "MCP servers, if they are trusted; their tools are called by perform-call.ts",
+  "lib/agent/servers.ts": "MCP servers, if they are trusted; their tools are called by run-call.ts",
   "lib/agent/agent.ts": "files of tools in a language, if they are trusted: they say which tools they have",
   "lib/agent/checkup/worker.ts": "the check of the runtime's own processes, with a built-in that it names itself",
 };
@@ -339,6 +339,8 @@ describe("a guard that refuses everything, before", () => {
       const run = startOnTerminal(["chat", ...TRUSTED, "--model", model], start());
       await run.next("yolo> ");
       run.type("go\r");
+      // The line that is typed is drawn with its prompt more than once.
+      await run.next("completed");
       await run.next("yolo> ");
       run.type("\x04");
       expect((await run.ended()).code).toBe(0);

@@ -159,7 +159,7 @@ describe.skipIf(!hasBinary || !canContain)("in a bare Debian (needs root and deb
       JSON.stringify({ replies: [{ calls: [{ name: "bash", arguments: { command: left } }] }, { text: "all {{result bash}}" }] }),
     );
     const container = runImage(image, {
-      command: [...image.command, "--port", "0", "--json", "--mode", "yolo"],
+      command: [...image.command, "--port", "0", "--json", "--mode", "yolo", "--model", "script:/work/script.json"],
       mounts: { "/work": work, "/data": data },
     });
     const ended = finish(container);
@@ -173,7 +173,7 @@ describe.skipIf(!hasBinary || !canContain)("in a bare Debian (needs root and deb
       const headers = { authorization: `Bearer ${readFileSync(join(data, "token"), "utf8").trim()}`, "content-type": "application/json" };
       const post = async (path: string, body: object) =>
         await (await fetch(`${api}${path}`, { method: "POST", headers, body: JSON.stringify(body) })).json();
-      const { session } = await post("", { model: "script:/work/script.json", workspace: "/work" }) as { readonly session: string };
+      const { session } = await post("", { workspace: "/work" }) as { readonly session: string };
       await post(`/${session}/prompts`, { text: "go" });
       await until(() => existsSync(join(work, "began")));
       process.kill(container.pid(), "SIGTERM");
