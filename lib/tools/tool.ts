@@ -38,6 +38,8 @@ export interface Tool {
 export interface Violation {
   readonly pointer: string;
   readonly message: string;
+  /** It speaks for itself, in the form of its dialect, and is what a refusal begins with. */
+  readonly leads?: true;
 }
 
 export interface PlanContext {
@@ -47,6 +49,8 @@ export interface PlanContext {
   readonly env: Readonly<Record<string, string>>;
   /** The projections that built-ins read. Each is made when it is asked for. */
   readonly state: PlanState;
+  /** Files of the runtime that built-ins do not read. */
+  readonly secret_files?: readonly string[];
   /** Absent where no session can have children: one child too deep, or no session's call. */
   readonly children?: Children;
 }

@@ -27,6 +27,8 @@ import {
 } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import process from "node:process";
+import { realPath } from "../../platform/real-path.ts";
+import { findSecretFiles, isSecretFile } from "./secret-files.ts";
 
 /** A path that a tool was given and may not use; the message is for the model. */
 export class PathRefused extends Error {
@@ -63,8 +65,8 @@ const FOLDER_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_DIR
 const DESCRIPTORS = "/proc/self/fd";
 const tellsDescriptors = process.platform === "linux" && existsSync(DESCRIPTORS);
 
-/** Opens an existing regular file for reading. */
-export function openInside(workspace: string, given: string): OpenedFile {
+/** Opens an existing regular file for reading. @throws {PathRefused} also for one of the secret files. */
+export function openInside(workspace: string, given: string, secret_files?: readonly string[]): OpenedFile {
   const root = rootOf(workspace);
   const wanted = lexical(root, given);
   const real = resolveFile(root, given);
@@ -73,6 +75,9 @@ export function openInside(workspace: string, given: string): OpenedFile {
     const found = fstatSync(descriptor);
     if (!found.isFile()) throw new PathRefused(`Cannot use "${given}" as it is not a regular file`);
     requireUnmoved(root, descriptor, real, given);
+    if (isSecretFile(found, findSecretFiles(secret_files))) {
+      throw new PathRefused(`Cannot use "${given}" as it holds a secret of the runtime, which no tool may read`);
+    }
     const linked = wanted !== real && isInside(root, wanted);
     const via = linked ? { via: relative(root, wanted) } : {};
     return { descriptor, found, path: relative(root, real), ...via, [Symbol.dispose]: () => closeSync(descriptor) };
@@ -108,7 +113,7 @@ export function entryInside(workspace: string, given: string): Place {
   const root = rootOf(workspace);
   const wanted = lexical(root, given);
   if (wanted === root) throw new PathRefused(`"${given}" is the workspace itself`);
-  const parent = unlessMissing(() => realpathSync(dirname(wanted)));
+  const parent = unlessMissing(() => realPath(dirname(wanted)));
   if (parent === null) throw new PathRefused(`There is no file "${given}"`);
   return toPlace(root, holdFolder(root, parent, given), basename(wanted));
 }
@@ -183,7 +188,7 @@ function makeFolder(root: string, folder: string, given: string): Folder {
     missing.unshift(basename(at));
     at = dirname(at);
   }
-  const real = unlessMissing(() => realpathSync(at));
+  const real = unlessMissing(() => realPath(at));
   if (real === null) throw new PathRefused(`Cannot write "${given}" as a link on the way leads nowhere`);
   let held = holdFolder(root, real, given);
   for (const name of missing) {
@@ -218,14 +223,14 @@ function resolveFile(root: string, given: string): string {
 }
 
 function resolveInside(root: string, given: string): string {
-  const real = unlessMissing(() => realpathSync(lexical(root, given)));
+  const real = unlessMissing(() => realPath(lexical(root, given)));
   if (real === null) throw new PathRefused(`There is no file "${given}"`);
   requireInside(root, real, given);
   return real;
 }
 
 function rootOf(workspace: string): string {
-  const root = unlessMissing(() => realpathSync(workspace));
+  const root = unlessMissing(() => realPath(workspace));
   if (root === null) throw new PathRefused(`The workspace "${workspace}" is not there any more`);
   return root;
 }

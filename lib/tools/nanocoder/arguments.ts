@@ -36,11 +36,13 @@ export function checkArguments(parameters: readonly Parameter[], { value }: Json
   return parameters.flatMap((parameter) => {
     const given = Object.hasOwn(value, parameter.name) ? value[parameter.name] : undefined;
     if (given === undefined || given === null) {
-      return parameter.required ? [{ pointer: `/${parameter.name}`, message: `⚒ Missing required parameter: ${parameter.name}` }] : [];
+      if (!parameter.required) return [];
+      return [{ pointer: `/${parameter.name}`, message: `⚒ Missing required parameter: ${parameter.name}`, leads: true }];
     }
     return problemsOf(parameter, given).map(({ pointer, problem }) => ({
       pointer: `/${parameter.name}${pointer}`,
       message: `⚒ Invalid parameter: ${parameter.name}${pointer === "" ? "" : ` (${pointer.slice(1)})`} ${problem}`,
+      leads: true,
     }));
   });
 }

@@ -1,7 +1,7 @@
 /** Arguments of the builtins that take some of them for names, expressions, options or commands: bash looks into those words again. */
 import { isProgramText } from "./program-text.ts";
 import { assignedName, mentionNames, printsArguments } from "./shell-evaluation.ts";
-import { POSITIONAL, type Sink, SPECIAL, STANDARD_INPUT } from "./shell-flow.ts";
+import { assignedBy, POSITIONAL, type Sink, SPECIAL, STANDARD_INPUT } from "./shell-flow.ts";
 import type { ShellReader } from "./shell-reader.ts";
 import { type CommandFrame, ESCAPE, OPAQUE, UNKNOWN } from "./shell-state.ts";
 
@@ -37,6 +37,10 @@ export function mentionInArgument(reader: ShellReader, frame: CommandFrame, from
   const sink = (kind: Sink["kind"]) => flows.sink({ kind, from: [from], at });
   const level = printsArguments(program) ? "value" : "output";
   flows.flow({ to: command.output, from, level, at });
+  flows.flow({ to: "_", from, level: "value", at });
+  if (/^(?:cd|pushd)$/.test(program ?? "")) {
+    for (const to of ["PWD", "OLDPWD", "DIRSTACK"]) flows.flow({ to, from, level: "output", at });
+  }
   if (level === "value") flows.flow({ to: STANDARD_INPUT, from, level, at });
   if (DECLARING.has(program ?? "")) return mentionInDeclaration(reader, frame, from, at);
   if (NAMING.has(program ?? "")) return command.ended && program === "wait" ? undefined : sink("read_twice");
@@ -68,14 +72,14 @@ export function mentionInArgument(reader: ShellReader, frame: CommandFrame, from
   else if (command.text !== null && isProgramText(command.text, plain)) {
     flows.sink({ kind: "evaluated", from: [from], at, language: command.text.name });
   }
+  if (command.calculates) sink("evaluated");
   if (SPECIAL.has(assignedName(plain) ?? "")) sink("evaluated");
   if (program !== null) flows.flow({ to: POSITIONAL, from, level: "value", at, via: program });
 }
 
 function mentionInDeclaration({ flows }: ShellReader, { command, plain }: CommandFrame, from: string, at: number): void {
   const name = assignedName(plain);
-  const always = from.startsWith("tag:") && (command.program === "declare" || command.program === "typeset");
-  if (name === null || always || /[aAn]/.test(command.flags)) flows.sink({ kind: "read_twice", from: [from], at });
+  if (name === null || /[aAn]/.test(command.flags)) flows.sink({ kind: "read_twice", from: [from], at });
   if (name === null) return;
   flows.flow({ to: name, from, level: "value", at });
   flows.sink({ kind: "read_twice", from: [from], at, list: name });
@@ -101,7 +105,7 @@ export function endArgument(reader: ShellReader, frame: CommandFrame, word: stri
     case "readarray":
       return endReading(reader, frame, plain, at);
     case "printf":
-      return endFormat(frame, word, plain);
+      return endFormat(reader, frame, word, plain);
     case "test":
     case "[":
       command.operator = mayNameFollow(plain) ? [...frame.wild] : null;
@@ -125,8 +129,10 @@ function endDeclaration(reader: ShellReader, { command }: CommandFrame, plain: s
   }
   if (/[aA]/.test(command.flags)) reader.flows.note("array", name);
   if (command.flags.includes("A")) reader.flows.note("associative", name);
+  if (!command.flags.includes("n")) return;
+  reader.flows.flow({ to: assignedBy(name), from: name, level: "value", at });
   const other = /^\w+=([A-Za-z_]\w*)/.exec(plain)?.[1];
-  if (!command.flags.includes("n") || other === undefined) return;
+  if (other === undefined) return;
   reader.flows.flow({ to: other, from: name, level: "value", at });
   reader.flows.flow({ to: name, from: other, level: "value", at });
 }
@@ -137,18 +143,29 @@ function endReading({ flows }: ShellReader, { command }: CommandFrame, plain: st
   else if (command.stage === "options" && plain.startsWith("-")) {
     const valued = command.program === "read" ? new RegExp(`${READ_OPTION.source}$`) : /^-t*[CcdnOsu]$/;
     if (valued.test(plain)) command.stage = "value";
+    if (/^-[ers]*a/.test(plain)) command.flags += "a";
     const array = /^-[ers]*a(.+)$/.exec(plain)?.[1];
+    if (array !== undefined) flows.note("array", array);
     if (array !== undefined) flows.flow({ to: array, from: STANDARD_INPUT, level: "value", at });
   } else {
     command.stage = "operands";
     const name = /^[A-Za-z_]\w*/.exec(plain)?.[0];
-    if (name !== undefined) flows.flow({ to: name, from: STANDARD_INPUT, level: "value", at });
+    const to = name ?? assignedThrough(plain);
+    if (to !== null) flows.flow({ to, from: STANDARD_INPUT, level: "value", at });
+    if (name !== undefined && (command.program !== "read" || command.flags.includes("a") || plain.includes("["))) flows.note("array", name);
   }
 }
 
-function endFormat({ command }: CommandFrame, word: string, plain: string): void {
+/** `$name`, where a name is taken: the variable of that name. */
+function assignedThrough(plain: string): string | null {
+  const name = plain.startsWith(OPAQUE) ? /^\w+$/.exec(plain.slice(1))?.[0] : undefined;
+  return name === undefined ? null : assignedBy(/^\d+$/.test(name) ? POSITIONAL : name);
+}
+
+function endFormat({ flows }: ShellReader, { command }: CommandFrame, word: string, plain: string): void {
   if (command.stage === "value") {
-    command.target = /^[A-Za-z_]\w*/.exec(plain)?.[0] ?? "";
+    command.target = /^[A-Za-z_]\w*/.exec(plain)?.[0] ?? assignedThrough(plain) ?? "";
+    if (plain.includes("[")) flows.note("array", command.target);
     command.stage = "options";
   } else if (command.stage === "options") {
     if (plain === "-v") command.stage = "value";

@@ -8,6 +8,7 @@ import { newArithmeticFrame } from "./shell-expansions.ts";
 import { POSITIONAL, STANDARD_INPUT } from "./shell-flow.ts";
 import { isSubstituted, MIXED_UP, newDelimiterReading, newHereFrame, readDelimiter } from "./shell-here.ts";
 import { inputReading, noteProgram } from "./shell-input.ts";
+import { mention } from "./shell-mention.ts";
 import type { ShellReader } from "./shell-reader.ts";
 import { type CommandFrame, ESCAPE, type Group, newCommandFrame, newSimpleCommand, OPAQUE, UNKNOWN } from "./shell-state.ts";
 
@@ -161,7 +162,7 @@ function readOperator(reader: ShellReader, frame: CommandFrame, char: string, at
       if (char === "(") {
         frame.redirect = false;
         extendWord(frame, OPAQUE);
-        reader.push(newCommandFrame("substitution"));
+        openProcess(reader, operator, at);
       } else if (char === "<" && operator === "<") frame.operator = "<<";
       else if (char === "&" && operator === ">") frame.duplicates = true;
       return "(<>&|".includes(char);
@@ -183,6 +184,16 @@ function readOperator(reader: ShellReader, frame: CommandFrame, char: string, at
       if (char === ">") readRedirection(reader, frame, char, at);
       return char === ">";
   }
+}
+
+/** `<(…)`, which is read by the command, and maybe as its input. */
+function openProcess(reader: ShellReader, operator: "<" | ">", at: number): void {
+  const source = `$(${at}`;
+  if (operator === "<") {
+    mention(reader, source, at, false);
+    reader.flows.flow({ to: STANDARD_INPUT, from: source, level: "value", at });
+  }
+  reader.push(newCommandFrame("substitution", operator === "<" ? source : ""));
 }
 
 function readNewline(reader: ShellReader, frame: CommandFrame, at: number): void {
@@ -284,6 +295,7 @@ function closeParenthesis(reader: ShellReader, frame: CommandFrame, at: number):
 function endWord(reader: ShellReader, frame: CommandFrame, at: number): void {
   const { word, plain } = frame;
   if (word === "") return;
+  noteNames(reader, frame, plain, at);
   frame.word = frame.plain = "";
   frame.subscript = 0;
   if (frame.redirect) {
@@ -291,10 +303,23 @@ function endWord(reader: ShellReader, frame: CommandFrame, at: number): void {
     return;
   }
   const group = frame.groups.at(-1);
-  if (group?.kind === "condition") return endConditionWord(reader, frame, group, word, at);
+  if (group?.kind === "condition") return endConditionWord(reader, frame, group, word, plain, at);
   if (group?.kind === "array") return;
   endWordOf(reader, frame, word, plain, at);
   frame.wild = [];
+}
+
+/** A literal word that may name a variable goes where the value of a variable would. */
+function noteNames({ flows }: ShellReader, frame: CommandFrame, plain: string, at: number): void {
+  const { position, command, redirect } = frame;
+  if (redirect || frame.groups.at(-1)?.kind === "condition") return;
+  const [, to, name] = /^([A-Za-z_]\w*)=(\w+|[@*])$/.exec(plain) ?? [];
+  if (to !== undefined && name !== undefined) flows.name(to, name, at);
+  else if (position === "argument" && /^(?:\w+|[@*])$/.test(plain)) {
+    if (command.program === "in" && command.target !== "") flows.name(command.target, plain, at);
+    else if (command.program === "set") flows.name(POSITIONAL, plain, at);
+    else if (command.program !== null) flows.name(POSITIONAL, plain, at, command.program);
+  }
 }
 
 function endWordOf(reader: ShellReader, frame: CommandFrame, word: string, plain: string, at: number): void {
@@ -340,13 +365,17 @@ function endFirstWord(reader: ShellReader, frame: CommandFrame, word: string, pl
     frame.groups.push({ kind: "case" });
     frame.position = "subject";
   } else if (word === "esac") endCase(reader, frame, at);
-  else if (word === "for" || word === "select") frame.position = "for";
-  else if (word === "function") frame.position = "function";
+  else if (word === "for" || word === "select") {
+    if (word === "select") reader.flows.flow({ to: "REPLY", from: STANDARD_INPUT, level: "value", at });
+    frame.position = "for";
+  } else if (word === "function") frame.position = "function";
   else if (word === "[[") frame.groups.push({ kind: "condition", depth: 0, sources: [], arithmetic: false });
   else if (word === "coproc") reader.lose("`coproc`", at);
   else if (word === "alias" && reader.dialect === "sh") reader.lose("`alias`, which may change how the rest is read", at);
-  else if (isAssignment(word)) frame.position = "assigned";
-  else beginArguments(reader, frame, word, plain, at);
+  else if (isAssignment(word)) {
+    if (/^\w+\[/.test(word)) reader.flows.note("array", assignedName(plain) ?? "");
+    frame.position = "assigned";
+  } else beginArguments(reader, frame, word, plain, at);
 }
 
 function endCase(reader: ShellReader, frame: CommandFrame, at: number): void {
@@ -358,6 +387,14 @@ function endCase(reader: ShellReader, frame: CommandFrame, at: number): void {
 function isAssignment(word: string): boolean {
   return /^[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=/.test(word);
 }
+
+/** Variables that builtins assign without being told, and from where. */
+const IMPLIED: ReadonlyMap<string, readonly [string, string]> = new Map([
+  ["read", ["REPLY", STANDARD_INPUT]],
+  ["mapfile", ["MAPFILE", STANDARD_INPUT]],
+  ["readarray", ["MAPFILE", STANDARD_INPUT]],
+  ["getopts", ["OPTARG", POSITIONAL]],
+]);
 
 /** They run the builtin, or the program, that is named after their options. */
 const PREFIXES = new Set(["builtin", "command"]);
@@ -375,6 +412,8 @@ function beginArguments(reader: ShellReader, frame: CommandFrame, word: string, 
   frame.position = "argument";
   command.output = `|${at}`;
   command.program = options !== null ? "command -v" : plain.includes(OPAQUE) ? UNKNOWN : plain;
+  const [to, from] = IMPLIED.get(command.program) ?? [];
+  if (to !== undefined && from !== undefined) reader.flows.flow({ to, from, level: "value", at });
   noteWord(reader, frame, plain, at);
   if (command.program === "do") beginCommand(frame);
 }
@@ -404,6 +443,7 @@ function endConditionWord(
   frame: CommandFrame,
   group: Extract<Group, { kind: "condition" }>,
   word: string,
+  plain: string,
   at: number,
 ): void {
   if (word === "]]") {
@@ -412,8 +452,9 @@ function endConditionWord(
   } else if (CALCULATING.has(word)) {
     group.arithmetic = true;
     for (const source of group.sources) reader.flows.sink({ kind: "arithmetic", from: [source], at });
-  } else if (/^[A-Za-z_]\w*$/.test(word)) {
-    group.sources.push(word);
-    if (group.arithmetic) reader.flows.sink({ kind: "arithmetic", from: [word], at });
+  } else {
+    const names = [...plain.matchAll(/(?<![\w\u0000])[A-Za-z_]\w*/g)].map(([name]) => name);
+    group.sources.push(...names);
+    if (group.arithmetic) { for (const name of names) reader.flows.sink({ kind: "arithmetic", from: [name], at }); }
   }
 }

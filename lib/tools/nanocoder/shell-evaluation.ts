@@ -35,7 +35,12 @@ export function assignedName(plain: string): string | null {
 
 /** Whether what a command prints is what it was given. */
 export function printsArguments(program: string | null): boolean {
-  return program === "echo" || program === "printf";
+  return /^(?:echo|printf|basename|dirname|realpath)$/.test(program ?? "");
+}
+
+/** Whether what a command prints is what it reads; one that comes later may. */
+export function printsInput(program: string | null): boolean {
+  return program === null || /^(?:cat|tee|head|tail|tac|sort|uniq|xargs)$/.test(program);
 }
 
 /** Names in text that the shell calculates. */

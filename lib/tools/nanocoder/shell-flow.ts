@@ -14,6 +14,25 @@ export const STANDARD_INPUT = "<";
 export const POSITIONAL = "@";
 export const MATCH = "BASH_REMATCH";
 
+/** The subscripts of an array, where they are text. */
+export function keysOf(name: string): string {
+  return `keys:${name}`;
+}
+
+/** What the variable holds whose name this one holds, and what is assigned to that one by this. */
+export function namedBy(name: string): string {
+  return `*${name}`;
+}
+
+/** The argument whose number it holds. */
+export function numberedBy(name: string): string {
+  return `#${name}`;
+}
+
+export function assignedBy(name: string): string {
+  return `=${name}`;
+}
+
 export function tagSource(at: number): string {
   return `tag:${at}`;
 }
@@ -29,10 +48,11 @@ export interface Edge {
 
 /**
  * `read_twice`: calculated, taken for a name, or for the option that makes the next word one; `evaluated`: run as
- * text of the shell or of another language, as its author says; `unknown`: given to a command that is not known.
+ * text of the shell or of another language, as its author says; `unknown`: given to a command that is not known;
+ * `split`: the words of it become arguments of `test`, of which one may be an operator.
  */
 export interface Sink {
-  readonly kind: "arithmetic" | "read_twice" | "evaluated" | "unknown";
+  readonly kind: "arithmetic" | "read_twice" | "evaluated" | "unknown" | "split";
   /** All of them have to hold a value for it to matter. */
   readonly from: readonly string[];
   readonly at: number;
@@ -89,6 +109,15 @@ export class Flows {
     this.#sinks.set(`${sink.kind}\0${sink.from.join("\0")}\0${sink.at}\0${sink.of ?? ""}\0${sink.list ?? ""}`, sink);
   }
 
+  /** A word that is, or may be, the name of a variable is put into another. */
+  name(to: string, name: string, at: number, via?: string): void {
+    const condition = via === undefined ? {} : { via };
+    // `$((m))` takes a digit for a number, `${!m}` for an argument.
+    if (/^(?:\d+|[@*])$/.test(name)) return this.flow({ to: numberedBy(to), from: POSITIONAL, level: "value", at, ...condition });
+    this.flow({ to: namedBy(to), from: name, level: "value", at, ...condition });
+    this.flow({ to: name, from: assignedBy(to), level: "value", at, ...condition });
+  }
+
   note(fact: "integer" | "associative" | "array" | "function" | "scripted", name: string): void {
     this.#facts[fact].add(name);
   }
@@ -101,7 +130,7 @@ export class Flows {
       .map(({ from, at }): Sink => ({ kind: "read_twice", from: [from], at }));
     return [...assigned, ...this.#sinks.values()].flatMap(({ kind, from, at, of, list, unless, language = null }): readonly Hit[] => {
       if (unless !== undefined && scripted.has(unless)) return [];
-      const reached = from.map((source) => levels.get(source));
+      const reached = from.map((source) => levels.get(source) ?? (kind === "arithmetic" ? levels.get(namedBy(source)) : undefined));
       if (reached.includes(undefined) || (of !== undefined && associative.has(of)) || (list !== undefined && !array.has(list))) return [];
       const last = from.at(-1) ?? "";
       const tag = last.startsWith("tag:");
@@ -127,14 +156,20 @@ export class Flows {
       }
     }
     const open = [...levels.keys()];
+    const reach = (to: string, reached: Level) => {
+      if (levels.get(to) === "value" || levels.get(to) === reached) return;
+      levels.set(to, reached);
+      open.push(to);
+    };
     for (let source = open.pop(); source !== undefined; source = open.pop()) {
       const level = levels.get(source) ?? "output";
       for (const edge of next.get(source) ?? []) {
-        const reached = level === "value" && edge.level === "value" ? "value" : "output";
-        if (levels.get(edge.to) === "value" || levels.get(edge.to) === reached) continue;
-        levels.set(edge.to, reached);
-        open.push(edge.to);
+        reach(edge.to, level === "value" && edge.level === "value" ? "value" : "output");
       }
+      // A copy of a name names the same variable.
+      if (/^[*#]/.test(source)) { for (const edge of next.get(source.slice(1)) ?? []) reach(`${source.charAt(0)}${edge.to}`, level); }
+      if (!source.startsWith("=")) continue;
+      for (const edge of this.#edges.values()) if (edge.to === source.slice(1)) reach(assignedBy(edge.from), level);
     }
     return levels;
   }

@@ -1,4 +1,5 @@
 /** Here-documents: their delimiters, their lines, and how they end. */
+import { printsInput } from "./shell-evaluation.ts";
 import { inputReading } from "./shell-input.ts";
 import type { ShellReader } from "./shell-reader.ts";
 import { type CommandFrame, type DelimiterReading, type HereDocument, type HereFrame, OPAQUE } from "./shell-state.ts";
@@ -41,9 +42,10 @@ function endDelimiter(reader: ShellReader, frame: CommandFrame, reading: Delimit
   const { text, strip, quoted } = reading;
   const substituted = isSubstituted(reader);
   const evaluated = inputReading(frame.command);
+  const printed = printsInput(frame.command.program);
   if (substituted && frame.pending.length > 0) reader.lose(`a second here-document on one line ${MIXED_UP}`, at);
   if (/[^ -~]/.test(text)) reader.lose("an unusual delimiter of a here-document", at);
-  frame.pending.push({ delimiter: text, strip, quoted, substituted, damaging: reader.dialect === "sh", evaluated });
+  frame.pending.push({ delimiter: text, strip, quoted, substituted, damaging: reader.dialect === "sh", evaluated, printed });
   frame.delimiter = null;
   return false;
 }

@@ -20,6 +20,7 @@ export type RefusalCode =
   | "after_backslash"
   | "arithmetic"
   | "read_twice"
+  | "split"
   | "list"
   | "backticks_in_quotes"
   | "here_delimiter"

@@ -236,7 +236,7 @@ export class ShellReader {
       return true;
     } else {
       if (/[A-Za-z_]/.test(char)) this.name = char;
-      else if (/[\d@*]/.test(char)) mention(this, POSITIONAL, at);
+      else if (/[\d@*]/.test(char)) mention(this, POSITIONAL, at, char === "@");
       if (this.name !== null) this.#showName(char);
       return /[\w$#?@*!-]/.test(char);
     }

@@ -27,6 +27,8 @@ export interface HereDocument {
   readonly damaging: boolean;
   /** A program reads it as one. */
   readonly evaluated: Evaluation | null;
+  /** What reads it prints it as it is. */
+  readonly printed: boolean;
 }
 
 export interface Evaluation {
@@ -85,6 +87,10 @@ export interface SimpleCommand {
   text: ProgramReading | null;
   /** A word is `ssh`. */
   remote: boolean;
+  /** The script that a shell was given may read its arguments a second time. */
+  calculates: boolean;
+  /** Sources in assignments before the command. */
+  environment: string[];
   /** The next word is a script for a shell, or one of the options before it. */
   runs: boolean;
   /** Words so far that begin with `-` or `+`, of a command that declares names; `-s` of a shell. */
@@ -218,6 +224,8 @@ export function newSimpleCommand(): SimpleCommand {
     scripted: false,
     text: null,
     remote: false,
+    calculates: false,
+    environment: [],
     runs: false,
     flags: "",
     stage: "options",

@@ -1,6 +1,6 @@
 /** What stands around a tag in its command, as far as warnings need it. */
 import type { ShellReader } from "./shell-reader.ts";
-import { OPAQUE } from "./shell-state.ts";
+import { OPAQUE, type SimpleCommand } from "./shell-state.ts";
 
 export interface Situation {
   /** First word of the command; null if the tag is in it or before it. */
@@ -9,6 +9,8 @@ export interface Situation {
   readonly previous: string;
   /** The tag begins a word of its own that is an argument. */
   readonly startsArgument: boolean;
+  /** It cannot be an option: an operand of `test`, what a script or an option is given. */
+  readonly operand: boolean;
   /** `--` came before. */
   readonly optionsEnded: boolean;
   /** The word is what a shell runs: `sh -c {{ x }}`. */
@@ -23,6 +25,13 @@ export interface Situation {
   readonly calculated: boolean;
 }
 
+function isOperand({ program, previous, shell, scripted, text, runs }: SimpleCommand): boolean {
+  if (program === "test" || program === "[") return true;
+  if (program === "printf") return previous !== "printf" && previous !== "-v";
+  if (text !== null && (text.skip > 0 || text.done)) return text.skip > 0 || /^python/.test(text.name);
+  return shell && scripted && !runs && previous !== "";
+}
+
 export function situationOf(reader: ShellReader): Situation {
   if (reader.inner !== null) return situationOf(reader.inner);
   const frame = reader.command;
@@ -34,6 +43,7 @@ export function situationOf(reader: ShellReader): Situation {
     program: fresh ? null : program,
     previous: fresh ? "" : previous.replaceAll(OPAQUE, ""),
     startsArgument: plainWord && frame.word === "" && frame.position === "argument" && !frame.redirect,
+    operand: isOperand(frame.command),
     optionsEnded: ended,
     shellScript: frame.command.runs,
     remote,

@@ -37,7 +37,7 @@ export function faultOfTag({ code, name, at, open }: TagProblem): Fault {
 
 export function faultOfRefusal(at: number, { code, why, at: since }: Refusal): Fault {
   const { message, remedy } = since === undefined && why !== undefined && code in HELD ? HELD[code as keyof typeof HELD] : REFUSALS[code];
-  const told = message.replace("$why", () => why ?? "");
+  const told = message.replace("$why", () => since !== undefined || /^\w/.test(why ?? "") ? why ?? "" : "What stands here");
   return { code: `tag_${code}`, at, message: told, remedy, ...(since === undefined ? {} : { also: since }) };
 }
 
@@ -56,6 +56,11 @@ const HELD = {
     message: "$why holds a value, and bash reads it a second time here and runs commands that it finds in it",
     remedy: LIMITED,
   },
+  split: {
+    message:
+      "$why holds a value, and without quotes its words become operators of `test`, which runs commands that it finds in a subscript",
+    remedy: "Quote it, or write [[ … ]].",
+  },
 } as const;
 
 const REFUSALS: Readonly<Record<Refusal["code"], { readonly message: string; readonly remedy: string }>> = {
@@ -70,11 +75,16 @@ const REFUSALS: Readonly<Record<Refusal["code"], { readonly message: string; rea
   arithmetic: {
     message: "A tag cannot stand in arithmetic: the shell runs commands that it finds in a subscript there",
     remedy:
-      "Declare the parameter as type: integer, or with a pattern of digits such as '^[0-9]+$', assign it (n={{ name }}) and use $n here.",
+      "Assign it first (n={{ name }}) and use n here. That is let through for type: integer, or with a pattern of digits such as '^[0-9]+$'.",
   },
   read_twice: {
     message: "A tag cannot stand here: bash reads this word a second time, without its quotes, and runs commands that it finds in it",
     remedy: LIMITED,
+  },
+  split: {
+    message:
+      "What is printed here holds a value, and its words become operators of `test`, which runs commands that it finds in a subscript",
+    remedy: "Put double quotes around it, or write [[ … ]].",
   },
   list: {
     message: "A list cannot stand here: its first element would be what is meant, and the second would become a command or another name",

@@ -93,6 +93,7 @@ class Compiler {
   readonly faults = new Map<number, Fault>();
   readonly uses: TagUse[] = [];
   readonly undeclared: { name: string; at: number }[] = [];
+  readonly #dialect: Dialect;
   readonly #parameters: ReadonlyMap<string, Declared>;
   readonly #flows = new Flows();
   readonly #tags: number[] = [];
@@ -106,6 +107,7 @@ class Compiler {
   readonly #most: number;
 
   constructor(dialect: Dialect, parameters: ReadonlyMap<string, Declared>, most: number) {
+    this.#dialect = dialect;
     this.#parameters = parameters;
     this.#most = most;
     this.#paths = [{ reader: new ShellReader(dialect, (tag, refusal) => this.#refuse(tag, refusal), this.#flows), assumed: new Map() }];
@@ -130,6 +132,8 @@ class Compiler {
     const hits = this.#flows.hits(this.#tags, this.#inert);
     for (const hit of hits) {
       if (hit.level === "output" || hit.kind === "evaluated" || hit.kind === "unknown") continue;
+      // dash has no operator that runs anything.
+      if (hit.kind === "split" && this.#dialect === "sh") continue;
       const refusal: Refusal = { kind: "refused", code: hit.kind, ...(hit.name === null ? {} : { why: hit.name }) };
       if (!this.faults.has(hit.at)) this.faults.set(hit.at, faultOfRefusal(hit.at, refusal));
     }

@@ -102,6 +102,10 @@ export function warnOfEvaluations(hits: readonly Hit[], uses: readonly TagUse[])
       const message = `${what} is part of a program that ${language} reads, where the quotes of the shell protect nothing`;
       return { ...warning("second_evaluation", message, remedyFor(language)), at };
     }
+    if (kind === "split") {
+      const message = `${what} stands in \`test\` without quotes, where its words become operators`;
+      return { ...warning("second_evaluation", message, "Put double quotes around it."), at };
+    }
     const how = kind === "evaluated" ? "is read as shell text a second time" : "is calculated or taken for a name";
     const since = level === "output" ? ", as it was printed by a command that was given one" : "";
     return { ...warning("second_evaluation", `${what} ${how} here${since}`, remedy), at };
@@ -111,7 +115,8 @@ export function warnOfEvaluations(hits: readonly Hit[], uses: readonly TagUse[])
 /** A value that begins with a dash is an option to most programs, however it is quoted. */
 function warnOfOption({ place, situation }: TagUse, parameter: Parameter | undefined): Said | null {
   if (
-    place.kind !== "word" || !situation.startsArgument || situation.optionsEnded || parameter === undefined || !mayBeginWithDash(parameter)
+    place.kind !== "word" || !situation.startsArgument || situation.optionsEnded || situation.operand || parameter === undefined ||
+    !mayBeginWithDash(parameter)
   ) return null;
   const remedy = "Write -- before it, or give the parameter a pattern that excludes a leading dash, like '^[^-]'.";
   const afterOption = /^-/.test(situation.previous);
@@ -120,7 +125,7 @@ function warnOfOption({ place, situation }: TagUse, parameter: Parameter | undef
     code: "option_injection",
     message: afterOption
       ? `A value that begins with a dash is taken for an option, unless ${situation.previous} takes a value`
-      : "A value that begins with a dash is taken for an option, and this tool can run unasked",
+      : "A value that begins with a dash is taken for an option, and there are modes in which this tool runs unasked",
     remedy,
   };
 }

@@ -88,7 +88,7 @@ class TreeBuilder {
         "Remove the line with ---, or quote it.",
       );
     }
-    for (const { code, message, pos } of document.errors) {
+    for (const { code, message, pos } of withoutSequels(document.errors, this.#text)) {
       this.#fault("yaml_syntax", pos[0], `The frontmatter is not valid YAML: ${message}`, hintFor(code, this.#text, pos[0]));
     }
     this.#refuseFeatures(document);
@@ -204,6 +204,20 @@ export function describeNode(node: YamlNode): string {
 
 function keyText(key: Scalar): string {
   return typeof key.value === "string" ? key.value : key.source ?? String(key.value);
+}
+
+/** One mistake is one error: what follows it in its line, or because the parser then fell out of the document, is left out. */
+function withoutSequels<E extends { readonly message: string; readonly pos: readonly [number, number] }>(
+  errors: readonly E[],
+  text: string,
+): readonly E[] {
+  const lines = new Set<number>();
+  return errors.filter(({ message, pos }, index) => {
+    const line = text.lastIndexOf("\n", pos[0] - 1);
+    const isSequel = lines.has(line) || (index > 0 && message.includes(" in YAML stream"));
+    lines.add(line);
+    return !isSequel;
+  });
 }
 
 function hintFor(code: string, text: string, offset: number): string {

@@ -44,10 +44,10 @@ describe("arguments", () => {
       "c: {type: array, items: {type: string}}",
     );
     expect(checkArguments(parameters, input('{"a":0,"c":["x",1,null]}'))).toEqual([
-      { pointer: "/b", message: "⚒ Missing required parameter: b" },
-      { pointer: "/a", message: "⚒ Invalid parameter: a must be at least 1, not 0" },
-      { pointer: "/c/1", message: "⚒ Invalid parameter: c (1) must be a string, not the number 1" },
-      { pointer: "/c/2", message: "⚒ Invalid parameter: c (2) must be a string, not null" },
+      { pointer: "/b", message: "⚒ Missing required parameter: b", leads: true },
+      { pointer: "/a", message: "⚒ Invalid parameter: a must be at least 1, not 0", leads: true },
+      { pointer: "/c/1", message: "⚒ Invalid parameter: c (1) must be a string, not the number 1", leads: true },
+      { pointer: "/c/2", message: "⚒ Invalid parameter: c (2) must be a string, not null", leads: true },
     ]);
   });
 

@@ -104,6 +104,12 @@ describe("YAML", () => {
     for (const [line, said] of faults) expect(await saidOf(withLines(line))).toContain(said);
   });
 
+  test("has one error for one mistake, also where the parser then loses its way, and one for each of several", async () => {
+    const unquoted = withLines("parameters:\n  a: { type: string, pattern: ^[a-z]+$ }\ncwd: x");
+    expect(await saidOf(unquoted)).toEqual(["error yaml_syntax 5:32"]);
+    expect(await saidOf(withLines("cwd: @x\nshell: `sh`"))).toEqual(["error yaml_syntax 4:6", "error yaml_syntax 5:8"]);
+  });
+
   test("says what would be right", async () => {
     const { diagnostics } = await parse("---\nname: t\ndescription: core rule: x\n---\nx");
     expect(diagnostics[0]?.remedy).toBe("Put the text in quotes.");

@@ -174,7 +174,7 @@ export function scripts(flavour: Flavour): fc.Arbitrary<Script> {
       command: fc.oneof(
         { weight: 4, arbitrary: fc.tuple(words, fc.constantFrom(" ", "  ", " \\\n", "\t")).map(([list, gap]) => printing(list, gap)) },
         fc.tuple(fc.constantFrom(...BLOCKS), tie("commands")).map(toBlock),
-        lazySegment.map((one): Script => ({ source: `! test x ${one.source} = y z`, seen: () => [] })),
+        lazySegment.map((one): Script => ({ source: `! : x ${one.source} = y z`, seen: () => [] })),
         words.map((list): Script => ({
           source: `for w in x ${list.map(({ source }) => source).join(" ")}; do printf '%s\\0' "$w"; done`,
           // bash takes `esac` for a keyword there, inside of a `case`; so the first word is another.

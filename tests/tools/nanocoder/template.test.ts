@@ -154,6 +154,40 @@ describe("a tag is refused at load, at its place,", () => {
 
 /** Bodies that would run something of a value, by the kind of place; each of them did in bash 5.2. */
 const READ_TWICE: Readonly<Record<string, readonly string[]>> = {
+  "as operators of test, without quotes": [
+    "x={{ a }}; [ $x = y ]",
+    "x={{ a }}; while test -n $x; do :; done",
+    "f() { [ -z $1 ]; }; f {{ a }}",
+    "set -- {{ a }}; [ $1 = x ]",
+    'set -- {{ l }}; [ "$@" ]',
+    "for f in {{ l }}; do [ -e $f ]; done",
+    "x={{ a }}; [ ${x:-none} ]",
+    "x={{ a }}; [ ${x##*/} ]",
+    "[ $(echo {{ a }}) = y ]",
+    "x=$(basename {{ a }}); [ $x = y ]",
+  ],
+  "in variables that are assigned unsaid": [
+    "read -r <<< {{ a }}; echo $((REPLY + 1))",
+    "echo {{ a }} | while read; do echo $((REPLY)); done",
+    "set -- -b {{ a }}; while getopts b: o; do n=$OPTARG; done; echo $((n * 2))",
+    "mapfile <<< {{ a }}; echo $((MAPFILE[0]))",
+    ": {{ a }}; echo $((_))",
+    "n=$(cat <<EOF\n{{ a }}\nEOF\n); echo $((n))",
+    'emit() { echo "$1"; }; n=$(emit {{ a }}); echo $((n))',
+  ],
+  "by way of its name": [
+    "width={{ a }}\nfor v in width; do (( ${!v} < 1 )); done",
+    "n={{ a }}; m=n; echo $((m))",
+    'n={{ a }}; [[ "n" -gt 3 ]]',
+    "n={{ a }}; [[ 1+n -gt 3 ]]",
+    'k=n; read -r "$k" <<< {{ a }}; echo $((n))',
+    'k=n; printf -v "$k" %s {{ a }}; echo $((n))',
+    "f() { local -n r=$1; r={{ a }}; }; f n; echo $((n))",
+    "f() { local x; x[0]=1; local x={{ a }}; }; f",
+    "f() { read -ra x; local x={{ a }}; }; f",
+    "f() { mapfile x; local x={{ a }}; }; f",
+    "f() { printf -v 'x[0]' 1; local x={{ a }}; }; f",
+  ],
   "however the command is spelled": [
     "builtin declare {{ a }}=1",
     "command declare {{ a }}=1",
@@ -286,6 +320,10 @@ describe("a value that bash would read again is refused", () => {
     for (
       const body of [
         'printf "%s\\n" {{ a }} {{ l }}',
+        'x={{ a }}; [ "$x" = y ] && [ -n "$x" ] && [[ $x = y ]]',
+        'arr=({{ l }}); for i in "${!arr[@]}"; do echo "$i: ${arr[$i]}"; done',
+        "declare x={{ a }}; declare -r T={{ b }}",
+        'i=0; max=5; f() { echo "$1"; }; f {{ a }}; f 3; [ $i -lt $max ] && echo $((i + 1))',
         "printf -- {{ a }}",
         'printf -v x %s {{ a }}; echo "$x"',
         "[ {{ a }} = {{ b }} ] || [ -n {{ a }} ] && test -f {{ a }}",
