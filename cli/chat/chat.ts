@@ -71,7 +71,7 @@ export class Chat {
   /** What the runtime has to say, once. */
   readonly onNotice = ({ level, text }: AgentNotice): void => {
     clearWaiting();
-    if (!this.#noticed.has(text)) this.#say(`orrery: ${level}: ${oneLine(text, 400)}`);
+    if (!this.#noticed.has(text)) this.#sayWrapped(`orrery: ${level}: ${oneLine(text, 400)}`);
     this.#noticed.add(text);
   };
 
@@ -158,7 +158,7 @@ export class Chat {
     const { agent, draft } = room;
     const diagnostics = (await agent.validate()).find(({ path }) => path === draft.file)?.diagnostics ?? [];
     for (const { severity, line, message } of diagnostics) {
-      this.#say(`${severity}: ${draft.tool}${line === undefined ? "" : `, line ${line}`}: ${oneLine(message, 400)}`);
+      this.#sayWrapped(`${severity}: ${draft.tool}${line === undefined ? "" : `, line ${line}`}: ${oneLine(message, 400)}`);
     }
     if (hasErrors(diagnostics)) return;
     agent.reread();
@@ -233,6 +233,10 @@ export class Chat {
       this.#view.pause();
       await explain(this.shell, error);
     }
+  }
+
+  #sayWrapped(text: string): void {
+    this.#say(wrap(text, this.shell.err.columns).join("\n"));
   }
 
   #say(text: string): void {

@@ -2,7 +2,7 @@
  * The terminal as a conversation uses it: output on one side, typed texts and answers on the other.
  *
  * C1  While a prompt is on the screen, what is written waits until the line is entered or taken back.
- * C2  A question waits for a line that is being typed; there is one question at a time.
+ * C2  A question waits for a line that is being typed, and for what that line does; there is one question at a time.
  * C3  An answer is not remembered among the lines that can be called up again.
  */
 import process from "node:process";
@@ -49,6 +49,8 @@ export class Console {
   /** Whether a prompt is due as soon as the typed one is gone. */
   #isDue = false;
   #question: OpenQuestion | null = null;
+  /** Texts that were entered and are being seen to. */
+  #passing = 0;
   #lastQuestion: Promise<unknown> = Promise.resolve();
   #waiting: (() => void)[] = [];
   /** There are no more lines. */
@@ -107,7 +109,7 @@ export class Console {
   readonly #onHangUp = () => this.#listener.hangUp();
 
   async #ask(words: string, prompt: string, signal: AbortSignal): Promise<string | null> {
-    while (this.#shown !== null && !signal.aborted) await this.#isFree(signal);
+    while ((this.#shown !== null || this.#passing > 0) && !signal.aborted) await this.#isFree(signal);
     if (signal.aborted || this.#ended) return null;
     const { promise, resolve } = Promise.withResolvers<string | null>();
     const withdraw = () => resolve(null);
@@ -139,7 +141,10 @@ export class Console {
 
   /** A question that is still open afterwards is put again. */
   async #pass(text: string): Promise<void> {
+    this.#passing++;
     await this.#listener.input(text);
+    this.#passing--;
+    this.#wake();
     if (this.#question !== null && this.#shown === null) this.#show(this.#question.prompt, "asked");
   }
 
@@ -174,6 +179,10 @@ export class Console {
   #free(): void {
     this.#shown = null;
     this.#screen.release();
+    this.#wake();
+  }
+
+  #wake(): void {
     for (const wake of this.#waiting.splice(0)) wake();
   }
 

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { type AgentOptions, openServerLog, type RunningServer, startServer } from "../../mod.ts";
 import { toAgentOptions, withAgent } from "../agent.ts";
 import type { Ending } from "../ending.ts";
@@ -22,13 +23,14 @@ export async function serve(shell: Shell, flags: ServeFlags): Promise<Ending> {
   }
 }
 
-function agentOptions({ workspace: folders = [], ...flags }: ServeFlags): AgentOptions {
+function agentOptions({ workspace: folders = [], tokenFile, ...flags }: ServeFlags): AgentOptions {
   const [first] = folders;
   return {
     ...toAgentOptions(first === undefined ? flags : { ...flags, workspace: first }),
     ...(flags.trustWorkspace && folders.length > 0 ? { trustWorkspace: folders } : {}),
     ...(flags.maxSteps === undefined ? {} : { maxSteps: flags.maxSteps }),
     ...(flags.speculation === undefined ? {} : { speculation: flags.speculation }),
+    ...(tokenFile === undefined ? {} : { secretFiles: [resolve(tokenFile)] }),
     defaultMode: "normal",
   };
 }

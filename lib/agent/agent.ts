@@ -401,13 +401,14 @@ class Runtime implements Agent {
   }
 
   #policyOptions(workspace: string): PolicyOptions {
-    const { model, baseUrl, mode, defaultMode, maxSteps, speculation } = this.#options;
+    const { model, baseUrl, mode, defaultMode, maxSteps, speculation, secretFiles } = this.#options;
     return {
       workspace,
       paths: this.#paths,
       env: this.#env,
       platform: process.platform,
       trustFlag: this.#trusted.has(workspace),
+      ...(secretFiles === undefined ? {} : { secretFiles }),
       ...(defaultMode === undefined ? {} : { defaultMode }),
       flags: {
         model,

@@ -7,14 +7,15 @@ import type { Answer } from "./approver.ts";
 export class Approvals {
   readonly #slots = new Map<string, Slot>();
 
-  /** Waits for the answer; a turn that stops does not wait longer. */
+  /** Waits for the answer, but not for that of a question that is withdrawn: it may be put again. */
   async ask(call: string, signal: AbortSignal): Promise<Answer> {
     const slot = this.#slot(call);
-    const withdraw = () => slot.resolve({ decision: "deny", by: "stop" });
+    const withdrawn = Promise.withResolvers<Answer>();
+    const withdraw = () => withdrawn.resolve({ decision: "deny", by: "stop" });
     signal.addEventListener("abort", withdraw, { once: true });
     if (signal.aborted) withdraw();
     try {
-      return await slot.promise;
+      return await Promise.race([slot.promise, withdrawn.promise]);
     } finally {
       signal.removeEventListener("abort", withdraw);
     }

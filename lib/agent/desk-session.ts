@@ -219,7 +219,7 @@ export class DeskSession {
     if (!this.#approvals.answer(call, answer)) throw new DeskRefusal("settled", `Cannot answer call "${call}" as it has been answered`);
     const recorded = new Promise<SessionEvent>((resolve) => void this.#answered.set(call, resolve));
     const event = await Promise.race([recorded, this.#running.ended.then(() => null)]);
-    if (event?.type !== "approval_answered") throw new DeskRefusal("settled", `Cannot answer call "${call}" as its turn was stopped`);
+    if (event?.type !== "approval_answered") throw new DeskRefusal("settled", `Cannot answer call "${call}" as it was settled without one`);
   }
 
   /** Whether a session that works for this one waits for an answer: to this call, or to any. */
@@ -337,13 +337,15 @@ export class DeskSession {
     if (event.seq <= this.#shown.seq) return;
     this.#shown = evolve(this.#shown, event);
     if (isKnown(event) && event.type === "prompted") this.#beginning = null;
-    if (isKnown(event) && (event.type === "approval_answered" || event.type === "call_ended")) this.#settle(event);
+    if (isKnown(event) && (event.type === "approval_answered" || event.type === "call_allowed" || event.type === "call_ended")) {
+      this.#settle(event);
+    }
     if (!this.#onlyWaits) return;
     this.#pause.resolve();
     this.#pause = Promise.withResolvers<void>();
   }
 
-  #settle(event: EventOf<"approval_answered" | "call_ended">): void {
+  #settle(event: EventOf<"approval_answered" | "call_allowed" | "call_ended">): void {
     this.#approvals.forget(event.call);
     this.#answered.get(event.call)?.(event);
     this.#answered.delete(event.call);

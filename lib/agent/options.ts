@@ -19,6 +19,8 @@ export interface AgentOptions {
   /** Lets what lies in this workspace and in that of a session that is opened again run, or in these folders, for this runtime. */
   readonly trustWorkspace?: boolean | readonly string[];
   readonly maxSteps?: number;
+  /** Files that hold secrets, such as a token file of your own: built-in tools do not read them. Absolute paths. */
+  readonly secretFiles?: readonly string[];
   /** Runs read-only calls while the model still streams; else as the settings say. An organisation's "off" stands. */
   readonly speculation?: boolean;
   /** Environment to read settings and keys from, and that tools inherit; else that of this process. */

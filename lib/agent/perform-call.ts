@@ -6,7 +6,7 @@ import type { JsonInput } from "../session/json.ts";
 import type { Run } from "../session/launch.ts";
 import type { Mode, Outcome } from "../session/outcome.ts";
 import type { CallState } from "../session/state.ts";
-import type { Question } from "./approver.ts";
+import type { Answer, Question } from "./approver.ts";
 import { now } from "./ids.ts";
 import { fingerprint, isAsPlanned, programDigests } from "./program.ts";
 import { type CheckedResult, readRun } from "./read-run.ts";
@@ -14,10 +14,12 @@ import { type Performed, type PlannedCall, type ReadyPlan, runCall, takeOver } f
 import type { Turn, TurnPorts, TurnSignals } from "./turn.ts";
 
 export async function authorizeCall(call: CallState, { ports, signals }: Turn): Promise<void> {
-  const { recorder } = ports;
   const { verdict, notices } = await weigh(call, ports, signals);
   recordNotices(notices, ports);
-  if (verdict === null) return;
+  if (verdict !== null) recordVerdict(call, verdict, ports);
+}
+
+function recordVerdict(call: CallState, verdict: Verdict, { recorder }: TurnPorts): void {
   switch (verdict.kind) {
     case "allowed":
       recorder.mustRecord({ type: "allow_call", at: now(), call: call.call, input: verdict.input, by: verdict.by });
@@ -33,28 +35,34 @@ export async function authorizeCall(call: CallState, { ports, signals }: Turn): 
   }
 }
 
-/** What the gate says of the call now. Null if the turn was stopped meanwhile: then a hook gave no verdict of its own, and the stop settles the call. */
+/**
+ * What the gate says of the call now, by the mode that counts when it has spoken. Null if the turn was stopped meanwhile:
+ * then a hook gave no verdict of its own, and the stop settles the call.
+ */
 async function weigh(
-  { name, arguments: text }: CallState,
+  call: CallState,
   ports: TurnPorts,
   signals: TurnSignals,
 ): Promise<{ readonly verdict: Verdict | null; readonly notices: readonly HookNotice[] }> {
   const abort = AbortSignal.any([signals.stop, signals.now]);
-  const { tools } = ports;
-  const { verdict, notices } = await ports.gate.authorize({ name, arguments: text, mode: modeOf(ports), tools }, abort);
-  return { verdict: abort.aborted ? null : verdict, notices };
+  const mode = modeOf(ports);
+  const { verdict, notices } = await ports.gate.authorize({ name: call.name, arguments: call.arguments, mode, tools: ports.tools }, abort);
+  if (abort.aborted) return { verdict: null, notices };
+  if (mode === modeOf(ports)) return { verdict, notices };
+  const anew = await weigh(call, ports, signals);
+  return { verdict: anew.verdict, notices: [...notices, ...anew.notices] };
 }
 
-/** Asks whoever can be asked; nobody means no, at once. */
+/** Asks whoever can be asked; nobody means no, at once. A change of mode takes the question back: the new mode decides. */
 export async function answerCall(call: CallState, turn: Turn): Promise<void> {
   if (call.status.kind !== "asking" || await refuseInherited(call, call.status, turn)) return;
   const { ports, signals, notes } = turn;
   const { reason, input, input_digest } = call.status;
   const abort = AbortSignal.any([signals.stop, signals.now]);
   const question = { call: call.call, name: call.name, input, reason, ...scriptOf(call, input, ports) };
-  const mode = modeOf(ports);
-  const answer = ports.approver === null ? null : await ports.approver(question, abort);
-  if (abort.aborted || (answer?.decision === "allow" && mode !== modeOf(ports) && await refuseByMode(call, turn))) return;
+  const answer = await askPerson(question, ports, abort);
+  if (abort.aborted) return;
+  if (answer === "withdrawn") return await judgeAnew(call, input, reason, turn);
   if (answer === null) notes.unanswered = true;
   const refusal = answer === null ? `${reason}, and nobody can be asked here. It was not run.` : answer.reason;
   ports.recorder.mustRecord({
@@ -68,13 +76,35 @@ export async function answerCall(call: CallState, turn: Turn): Promise<void> {
   });
 }
 
-/** The mode changed while the question was open: an answer does not allow what the new one rules out. Whether the call is settled. */
-async function refuseByMode(call: CallState, { ports, signals }: Turn): Promise<boolean> {
-  const { verdict } = await weigh(call, ports, signals);
-  if (verdict === null) return true;
-  if (verdict.kind !== "denied") return false;
-  ports.recorder.mustRecord({ type: "deny_call", at: now(), call: call.call, by: verdict.by, reason: verdict.reason });
-  return true;
+/** "withdrawn": the mode changed before there was an answer, or before what was allowed could count. */
+async function askPerson(question: Question, ports: TurnPorts, stop: AbortSignal): Promise<Answer | null | "withdrawn"> {
+  if (ports.approver === null) return null;
+  const mode = modeOf(ports);
+  const changed = new AbortController();
+  const withdrawn = Promise.withResolvers<"withdrawn">();
+  const unwatch = ports.feed.watch(({ type }) => {
+    if (type !== "mode_changed" || mode === modeOf(ports)) return;
+    withdrawn.resolve("withdrawn");
+    changed.abort();
+  });
+  try {
+    const answer = await Promise.race([withdrawn.promise, ports.approver(question, AbortSignal.any([stop, changed.signal]))]);
+    return answer !== "withdrawn" && answer.decision === "allow" && mode !== modeOf(ports) ? "withdrawn" : answer;
+  } finally {
+    unwatch();
+  }
+}
+
+/** Where a person is still needed, the question is put again; with the same words and input, the log has it already. */
+async function judgeAnew(call: CallState, input: JsonInput, reason: string, { ports, signals }: Turn): Promise<void> {
+  const { verdict, notices } = await weigh(call, ports, signals);
+  recordNotices(notices, ports);
+  if (verdict === null) return;
+  if (verdict.kind !== "ask") return recordVerdict(call, verdict, ports);
+  if (verdict.input.text !== input.text) {
+    return recordVerdict(call, { kind: "denied", by: "hook", reason: otherInput(call.name, "asked about") }, ports);
+  }
+  if (verdict.reason !== reason) recordVerdict(call, verdict, ports);
 }
 
 function modeOf({ recorder }: TurnPorts): Mode {
@@ -118,10 +148,14 @@ function whyNotAgain(
     return { by: "approval", reason: `"${name}" is another tool than it was when this call was ${earlier}. It was not run.` };
   }
   if (verdict.input.text !== status.input.text) {
-    return { by: "hook", reason: `This call of "${name}" would now have another input than the one that was ${earlier}. It was not run.` };
+    return { by: "hook", reason: otherInput(name, earlier) };
   }
   if (status.kind === "asking" || verdict.kind === "allowed" || status.by === "approval") return null;
   return { by: "approval", reason: `${verdict.reason}; when this call was allowed it did not. It was not run: ask for it again.` };
+}
+
+function otherInput(name: string, earlier: string): string {
+  return `This call of "${name}" would now have another input than the one that was ${earlier}. It was not run.`;
 }
 
 /** Plans, records the intent, runs, records the end; or takes over what already ran while the model was streaming. */

@@ -1,4 +1,5 @@
 /** What settings and trust say for one workspace, made into what the gate and the tools use. */
+import { join } from "node:path";
 import { type Configuration, mergeSettings } from "../config/merge.ts";
 import type { ConfiguredHook, Layer, PlainSettings } from "../config/layer.ts";
 import type { Environment, Paths } from "../config/paths.ts";
@@ -31,6 +32,8 @@ export interface Policy {
   readonly inherited: InheritedEnvironment;
   /** Rule names of tools that need no prompt. */
   readonly always_allow: ReadonlySet<string>;
+  /** Absolute paths of files that hold a secret of the runtime. */
+  readonly secret_files: readonly string[];
   readonly notices: readonly AgentNotice[];
 }
 
@@ -42,6 +45,8 @@ export interface PolicyOptions {
   readonly platform: string;
   /** `--trust-workspace` was given for this workspace. */
   readonly trustFlag: boolean;
+  /** Files with secrets besides the token file that is the default and that of the settings. */
+  readonly secretFiles?: readonly string[];
   readonly defaultMode?: Mode;
   readonly flags: { readonly [K in keyof PlainSettings]?: PlainSettings[K] | undefined };
 }
@@ -53,7 +58,7 @@ export function runtimeSecrets(): readonly string[] {
 
 /** Reads and weighs; starts nothing. @throws {ConfigError} */
 export async function openPolicy(
-  { workspace, paths, env, platform, trustFlag, flags, defaultMode = "auto-accept" }: PolicyOptions,
+  { workspace, paths, env, platform, trustFlag, flags, secretFiles = [], defaultMode = "auto-accept" }: PolicyOptions,
 ): Promise<Policy> {
   const read = readSettings({ paths, env, workspace, platform }, nearest);
   const layers: readonly Layer[] = [...read.layers, environmentLayer(env), flagLayer(flags)];
@@ -76,6 +81,7 @@ export async function openPolicy(
     inherited,
     switches: toSwitches(configuration),
     hooks: toHooks(configuration, trust, { workspace, path: inherited.env["PATH"] ?? "", home: inherited.env["HOME"] }),
+    secret_files: [...secretFiles, join(paths.data, "server.token"), ...tokenFiles(layers)],
     always_allow: new Set(configuration.always_allow.map(({ value }) => value)),
     notices: read.diagnostics.filter(({ severity }) => severity !== "info").map((said) => ({
       level: "warning",
@@ -85,8 +91,13 @@ export async function openPolicy(
   };
 }
 
+/** Of every layer: a server may run with another workspace and other flags than this session. */
+function tokenFiles(layers: readonly Layer[]): readonly string[] {
+  return layers.flatMap(({ plain }) => plain["serve.token_file"]?.value ?? []);
+}
+
 function toSwitches({ switches, disabled_tools }: Configuration): Switches {
-  const tables = [switches.organisation, switches.project, switches.merged].map((table) =>
+  const tables = [...switches.organisation, ...switches.project, switches.merged].map((table) =>
     table.map(({ key, state, source }) => ({ key, state, where: describeSource(source) }))
   );
   return createSwitches(tables, disabled_tools.map(({ value, source }) => ({ name: value, where: describeSource(source) })));

@@ -37,7 +37,7 @@ function unknownSwitches(
 ): readonly UnknownRule[] {
   const unmatched = new Set(switches.unknownKeys(names).map(({ where }) => where));
   const { organisation, project, merged } = configuration.switches;
-  const rules = new Map([...organisation, ...project, ...merged].map((rule) => [describeSource(rule.source), rule]));
+  const rules = new Map([...organisation.flat(), ...project.flat(), ...merged].map((rule) => [describeSource(rule.source), rule]));
   return [...rules].filter(([where, { key }]) => unmatched.has(where) && !unknown.some((each) => key.startsWith(each)))
     .map(([where, { source }]) => ({
       code: "switch_matches_nothing",

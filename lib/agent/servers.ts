@@ -44,8 +44,27 @@ export async function openServers(workshop: Workshop, paths: Paths, supervisor: 
   };
 }
 
+/** How the names of tools begin that servers may have; all that servers may have if some file cannot be read. */
+export async function serverPrefixes(
+  workshop: Pick<Workshop, "workspace" | "policy">,
+  paths: Pick<Paths, "config">,
+): Promise<readonly string[]> {
+  const found = await findServers(workshop, paths);
+  if (found === null) return [];
+  const { files, merged } = found;
+  if (files.some(({ servers, broken, diagnostics }) => servers.length === 0 && broken.length === 0 && hasErrors(diagnostics))) {
+    return ["mcp__"];
+  }
+  const { active, disabled, inert, shadowed } = merged;
+  const known = [...active, ...disabled, ...[...inert, ...shadowed].map(({ server }) => server), ...files.flatMap(({ broken }) => broken)];
+  return [...new Set(known.map(({ name }) => `mcp__${name}__`))];
+}
+
 /** The servers that files name, of which none is started; null if there is no such file. */
-export async function findServers(workshop: Workshop, paths: Paths): Promise<Pick<Ground, "files" | "merged"> | null> {
+export async function findServers(
+  workshop: Pick<Workshop, "workspace" | "policy">,
+  paths: Pick<Paths, "config">,
+): Promise<Pick<Ground, "files" | "merged"> | null> {
   const present = mcpFiles(workshop.workspace, paths.config).filter(({ path }) => existsSync(path));
   if (present.length === 0) return null;
   const files = await readFiles(present, workshop);
@@ -129,12 +148,21 @@ function explain(toolbox: Toolbox, ground: Ground, workshop: Workshop): Toolbox 
 
 function whyNoServer(name: string, servers: readonly ServerListing[]): ReturnType<Toolbox["whyNot"]> {
   const server = servers.find((each) => each.state !== "shadowed" && name.startsWith(`mcp__${each.name}__`));
-  if (server === undefined || server.state === "connected") return undefined;
-  const reason = `"${name}" is not available, as the MCP server "${server.name}" is ${server.state}${
+  if (server === undefined || server.state === "connected" || server.state === "shadowed") return undefined;
+  const reason = `"${name}" is not available, as the MCP server "${server.name}" ${STANDING[server.state]}${
     server.error === undefined ? "" : `: ${server.error}`
   }. It was not run.`;
   return { by: server.state === "untrusted" ? "trust" : "unknown_tool", reason };
 }
+
+/** How the state of a server is put into a sentence. */
+const STANDING: Readonly<Record<Exclude<ServerListing["state"], "connected" | "shadowed">, string>> = {
+  connecting: "is still connecting",
+  failed: "has failed",
+  disabled: "is disabled",
+  untrusted: "is not trusted",
+  broken: "is not described well",
+};
 
 function judgeRules(workshop: Workshop, ruleNames: readonly string[], unknown: readonly string[]): Workshop {
   const said = new Set(workshop.notices.map(({ text }) => text));
@@ -204,7 +232,7 @@ interface ReadMcpFile extends ParsedMcpFile {
 
 const CHANGED = "its file has changed since this workspace was trusted";
 
-async function readFiles(files: readonly McpFile[], { policy }: Workshop): Promise<readonly ReadMcpFile[]> {
+async function readFiles(files: readonly McpFile[], { policy }: Pick<Workshop, "policy">): Promise<readonly ReadMcpFile[]> {
   const { parseMcpFile } = await import("../tools/mcp/config.ts");
   return await Promise.all(files.map(async (file) => {
     try {
@@ -223,7 +251,7 @@ async function readFiles(files: readonly McpFile[], { policy }: Workshop): Promi
 }
 
 /** A server of the workspace needs its trust, and so does a user's who would run what the workspace supplies. */
-function inertBecause(server: McpServer, { policy, workspace }: Workshop): string | null {
+function inertBecause(server: McpServer, { policy, workspace }: Pick<Workshop, "workspace" | "policy">): string | null {
   const { verdict } = policy.trust;
   if (verdict.kind === "trusted") return null;
   if (server.scope === "workspace") return describeReason(verdict);

@@ -19,7 +19,7 @@ export interface TurnOptions {
   readonly stop?: AbortSignal;
   /** Aborts at once: running calls are ended. */
   readonly now?: AbortSignal;
-  /** Wall clock of the whole turn. */
+  /** Wall clock of the whole turn; the organisation's limit holds all the same. */
   readonly timeout_ms?: number;
   /** Asks a person in this turn, in place of the runtime's own way. */
   readonly approver?: Approver;
@@ -159,7 +159,7 @@ export class Session {
     const { turn: opened, counts } = this.state();
     const turn = opened.kind === "running" ? opened.turn : counts.turns;
     this.#driven = { turn, before };
-    const clock = wallClock(options.timeout_ms ?? this.#ports.timeout_ms);
+    const clock = wallClock(allowedMs(options, this.#ports));
     const asked = this.#listenForCancel();
     const stops = [asked.stop, ...(options.stop === undefined ? [] : [options.stop])];
     const nows = [clock.signal, asked.now, ...(options.now === undefined ? [] : [options.now])];
@@ -192,6 +192,12 @@ export class Session {
     };
     return { stop: stop.signal, now: now.signal, close };
   }
+}
+
+/** What is asked for one turn counts before the settings, and never above the organisation's limit. */
+function allowedMs(asked: TurnOptions, { timeout_ms, timeout_most_ms }: TurnPorts): number | null {
+  const wanted = asked.timeout_ms ?? timeout_ms;
+  return wanted === null || timeout_most_ms === null ? wanted ?? timeout_most_ms : Math.min(wanted, timeout_most_ms);
 }
 
 function wallClock(timeout_ms: number | null): { signal: AbortSignal; stop(): void } {

@@ -2,6 +2,7 @@
 import type { Journal, Lease, LeaseOwner } from "../journal/journal.ts";
 import { UsageError } from "../config/error.ts";
 import type { PlainLeaves } from "../config/layer.ts";
+import type { Configuration } from "../config/merge.ts";
 import type { Model } from "../model/model.ts";
 import { toLiveEvent } from "../tools/sdk/wire.ts";
 import { createGate } from "../gate/gate.ts";
@@ -183,7 +184,7 @@ function openDriver(driver: Driver, state: SessionState) {
     hooks,
     supervisor: ground.supervisor,
     approver: ground.approver,
-    ...limitsOf(plain),
+    ...limitsOf(policy.configuration),
     price: priceOf(model.id, plain["limits.prices"]?.value, plain["limits.spend_usd"]?.value),
     env_withheld: policy.inherited.withheld,
     speculate: plain.speculation?.value !== "off",
@@ -191,6 +192,7 @@ function openDriver(driver: Driver, state: SessionState) {
     planContext: (call, approver = null) => ({
       workspace,
       env: policy.inherited.env,
+      secret_files: policy.secret_files,
       state: projections(recorder),
       ...childrenOf(call, approver),
     }),
@@ -259,10 +261,11 @@ async function depthOf(journal: Journal, header: SessionHeader | null): Promise<
 const BYTES_PER_TOKEN = 3;
 const REPLY_SHARE = 0.2;
 
-function limitsOf(plain: PlainLeaves): Pick<TurnPorts, "limits" | "request_bytes" | "timeout_ms"> {
+function limitsOf({ plain, ceilings }: Configuration): Pick<TurnPorts, "limits" | "request_bytes" | "timeout_ms" | "timeout_most_ms"> {
   const spend_usd = plain["limits.spend_usd"]?.value;
   const window = plain["limits.context_tokens"]?.value;
   const timeout = plain["limits.timeout_s"]?.value;
+  const most = ceilings["limits.timeout_s"]?.value;
   return {
     limits: {
       ...DEFAULT_LIMITS,
@@ -271,6 +274,7 @@ function limitsOf(plain: PlainLeaves): Pick<TurnPorts, "limits" | "request_bytes
     },
     request_bytes: window === undefined ? null : Math.floor(window * (1 - REPLY_SHARE) * BYTES_PER_TOKEN),
     timeout_ms: timeout === undefined ? null : timeout * 1000,
+    timeout_most_ms: most === undefined ? null : most * 1000,
   };
 }
 

@@ -39,6 +39,8 @@ export interface TurnPorts {
   readonly request_bytes: number | null;
   /** Wall clock of a turn, if the settings limit it. */
   readonly timeout_ms: number | null;
+  /** The organisation's limit for it, whatever is asked for a turn. */
+  readonly timeout_most_ms: number | null;
   /** Names of variables that children do not get, for the record of a call. */
   readonly env_withheld: readonly string[];
   /** Calls that another runtime had asked about or allowed, with the digest of their tool as it was then. */

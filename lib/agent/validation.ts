@@ -14,6 +14,7 @@ import type { SdkFolder } from "../tools/sdk/load.ts";
 import type { Family } from "../tools/toolbox.ts";
 import { openPolicy, type Policy, type PolicyOptions } from "./policy.ts";
 import { unknownRules } from "./rules.ts";
+import { serverPrefixes } from "./servers.ts";
 import { moduleFolders, type RunAside, validateModules } from "./tool-modules.ts";
 import { manifestFolders, markdownFolders, toLoadTrust } from "./workshop.ts";
 
@@ -46,13 +47,18 @@ export async function validateToolFiles(
   const markdown = given === null ? found : found.filter(({ path }) => path === given.path || dirname(path) === given.path);
   const order = orderOf(folders.manifests, folders.markdown);
   const files = withRivals([...manifests, ...markdown, ...modules], order);
-  return given === null ? [...files, ...settingsWithUnknownRules(policy, files)] : files;
+  if (given !== null) return files;
+  return [...files, ...settingsWithUnknownRules(policy, files, await serverPrefixes({ workspace, policy }, paths))];
 }
 
-/** Files of settings with rules for tools that are not there; those of servers are not asked for here. */
-function settingsWithUnknownRules(policy: Policy, files: readonly ValidatedFile[]): readonly ValidatedFile[] {
+/** Files of settings with rules for tools that are not there. `unknown`: how tools begin that only servers know. */
+function settingsWithUnknownRules(
+  policy: Policy,
+  files: readonly ValidatedFile[],
+  unknown: readonly string[],
+): readonly ValidatedFile[] {
   const names = [...CATALOG.map(({ name }) => name), ...files.flatMap(namesIn)];
-  const said = unknownRules(policy, names, ["mcp__"]).map(({ code, text, source: { path, position } }) => ({
+  const said = unknownRules(policy, names, unknown).map(({ code, text, source: { path, position } }) => ({
     path,
     diagnostic: { severity: "warning", code, message: text, ...position, remedy: "Correct the name, or remove it." } as const,
   }));

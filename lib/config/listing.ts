@@ -14,7 +14,7 @@ export function listConfiguration(configuration: Configuration): readonly Config
   const { plain, switches, environment } = configuration;
   const list = (key: string, leaves: readonly { readonly value: unknown; readonly source: Source }[]) =>
     leaves.map((leaf) => ({ key, ...leaf }));
-  const states = [...switches.organisation, ...switches.project.filter(({ state }) => state === "off"), ...switches.merged];
+  const states = [...switches.organisation.flat(), ...switches.project.flat().filter(({ state }) => state === "off"), ...switches.merged];
   return [
     ...Object.entries(plain).map(([key, leaf]) => ({ key, ...leaf })),
     ...[...new Set(states)].map(({ key, state, source }) => ({ key: `tools.${key}`, value: state, source })),

@@ -12,6 +12,8 @@ import { type Scope, SCOPES, type Source, type Sourced } from "./source.ts";
 
 export interface Configuration {
   readonly plain: PlainLeaves;
+  /** The organisation's limits: what a caller asks for one turn is held to them too. */
+  readonly ceilings: PlainLeaves;
   readonly switches: SwitchLayers;
   readonly always_allow: readonly Sourced<string>[];
   readonly disabled_tools: readonly Sourced<string>[];
@@ -24,11 +26,11 @@ export interface Configuration {
   readonly ungranted: readonly Source[];
 }
 
-/** A tool is on if none of the three turns it off. */
+/** A tool is on if no table turns it off. A file is a table of its own, so that another's `on` does not lift its `off`. */
 export interface SwitchLayers {
-  readonly organisation: readonly Switch[];
-  /** A project's: its `off` always counts. */
-  readonly project: readonly Switch[];
+  readonly organisation: readonly (readonly Switch[])[];
+  /** A project's: its `off` always counts. An `on` that is not granted stands in a table where it lifts nothing. */
+  readonly project: readonly (readonly Switch[])[];
   /** The user's, and over them a trusted project's: the most specific key counts. */
   readonly merged: readonly Switch[];
 }
@@ -49,10 +51,11 @@ export function mergeSettings(layers: readonly Layer[], { trusted, defaults }: M
   const [organisation, user, project] = [of("organisation"), of("user"), of("project")];
   const granted = [...organisation, ...user, ...(trusted ? project : [])];
   return {
+    ceilings: ceilingsOf(organisation),
     plain: mergePlain([...granted, ...of("environment"), ...of("flag")], defaults),
     switches: {
-      organisation: mergeKeys(organisation),
-      project: mergeKeys(project),
+      organisation: organisation.map(({ switches }) => switches),
+      project: project.flatMap(({ switches }) => trusted ? [switches] : [inState(switches, "off"), inState(switches, "on")]),
       merged: overrideKeys(mergeKeys(user), trusted ? mergeKeys(project) : []),
     },
     always_allow: granted.flatMap((layer) => layer.always_allow),
@@ -82,20 +85,31 @@ function mergePlain(layers: readonly Layer[], defaults: MergeOptions["defaults"]
   for (const layer of bySpecificity(layers)) {
     for (const [key, leaf] of Object.entries(layer.plain)) leaves.set(key, leaf);
   }
-  const ceilings = layers.filter(({ scope }) => scope === "organisation");
-  for (const key of LIMITS) lower(key, leaves, ceilings);
-  const off = ceilings.map(({ plain }) => plain.speculation).find((leaf) => leaf?.value === "off");
+  const organisation = layers.filter(({ scope }) => scope === "organisation");
+  for (const [key, ceiling] of Object.entries(ceilingsOf(organisation))) lower(key, leaves, ceiling);
+  const off = organisation.map(({ plain }) => plain.speculation).find((leaf) => leaf?.value === "off");
   if (off !== undefined) leaves.set("speculation", off);
   return Object.fromEntries(leaves) as PlainLeaves;
 }
 
 const LIMITS = ["limits.max_steps", "limits.timeout_s", "limits.spend_usd"] as const;
 
-function lower(key: (typeof LIMITS)[number], leaves: Map<string, Sourced<unknown>>, ceilings: readonly Layer[]): void {
-  for (const { plain } of ceilings) {
-    const [ceiling, present] = [plain[key], leaves.get(key)];
-    if (ceiling !== undefined && (present === undefined || Number(present.value) > ceiling.value)) leaves.set(key, ceiling);
+/** Of two limits of the organisation the lower one. */
+function ceilingsOf(organisation: readonly Layer[]): PlainLeaves {
+  const leaves = new Map<string, Sourced<unknown>>();
+  for (const { plain } of organisation) {
+    for (const key of LIMITS) lower(key, leaves, plain[key]);
   }
+  return Object.fromEntries(leaves) as PlainLeaves;
+}
+
+function lower(key: string, leaves: Map<string, Sourced<unknown>>, ceiling: Sourced<unknown> | undefined): void {
+  const present = leaves.get(key);
+  if (ceiling !== undefined && (present === undefined || Number(present.value) > Number(ceiling.value))) leaves.set(key, ceiling);
+}
+
+function inState(switches: readonly Switch[], state: Switch["state"]): readonly Switch[] {
+  return switches.filter((each) => each.state === state);
 }
 
 /** Least specific first. */

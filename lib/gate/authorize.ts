@@ -27,6 +27,8 @@ export interface Denied {
 interface Violation {
   readonly pointer: string;
   readonly message: string;
+  /** The refusal begins with it. */
+  readonly leads?: true;
 }
 
 /** What the gate needs to know of a tool. */
@@ -92,7 +94,8 @@ export function describeViolations(title: string, violations: readonly Violation
     `- ${pointer === "" ? "(input)" : pointer}: ${message}`
   );
   const rest = violations.length > SHOWN_VIOLATIONS ? [`- and ${violations.length - SHOWN_VIOLATIONS} more`] : [];
-  return [title, ...shown, ...rest].join("\n");
+  const lead = violations[0]?.leads === true ? [violations[0].message] : [];
+  return [...lead, title, ...shown, ...rest].join("\n");
 }
 
 function unknownTool(request: GateRequest): Denied {

@@ -199,13 +199,13 @@ function onCall(turn: Running, command: Extract<TurnCommand, CallCommand>): read
   if (call.status.kind === "ended") return refuse("settled", `${command.call} has already ended`);
   switch (command.type) {
     case "allow_call":
-      return inStatus(call, "requested", () => [allowed(call.call, command.input, command.by)]);
+      return undecided(call, () => [allowed(call.call, command.input, command.by)]);
     case "deny_call":
       return call.status.kind === "running" || call.status.kind === "denied"
         ? refuse("not_now", `${call.call} is ${call.status.kind}, so it can no longer be refused`)
         : denied(call.call, command.by, command.reason);
     case "request_approval":
-      return inStatus(call, "requested", () => [{
+      return undecided(call, () => [{
         type: "approval_requested",
         call: call.call,
         reason: command.reason,
@@ -310,6 +310,11 @@ function elapsed(from: string, to: string): number {
 
 function seconds(milliseconds: number): string {
   return `${(milliseconds / 1000).toFixed(1)} s`;
+}
+
+/** An open question can be taken back by a change of mode: allowed without an answer, or put again for another reason. */
+function undecided(call: CallState, bodies: () => readonly Body[]): readonly Body[] | Refusal {
+  return call.status.kind === "asking" ? bodies() : inStatus(call, "requested", bodies);
 }
 
 function inStatus(call: CallState, kind: CallState["status"]["kind"], bodies: () => readonly Body[]): readonly Body[] | Refusal {

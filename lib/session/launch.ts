@@ -51,6 +51,8 @@ export interface HostContext {
   readonly workspace: string;
   readonly env: Readonly<Record<string, string>>;
   readonly state?: JsonObject;
+  /** Absolute paths of the runtime's own files that no tool may read. */
+  readonly secret_files?: readonly string[];
 }
 
 /** What a built-in answers. `changes`: proposed changes of state, which the loop records. */

@@ -18,6 +18,7 @@ const HostContextSchema = v.object({
   workspace: v.string(),
   env: environment,
   state: v.exactOptional(jsonObject),
+  secret_files: v.exactOptional(v.pipe(v.array(v.string()), v.readonly())),
 }) satisfies v.GenericSchema<HostContext>;
 
 const HostReplySchema = v.object({

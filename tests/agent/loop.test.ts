@@ -7,6 +7,7 @@ import type { Session } from "../../lib/agent/session.ts";
 import type { StopReason, TurnResult } from "../../lib/agent/turn.ts";
 import { openDatabase } from "../../lib/platform/sqlite.ts";
 import { isKnown, type SessionEvent } from "../../lib/session/event.ts";
+import { fold } from "../../lib/session/state.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
 
 let workspace: TestWorkspace;
@@ -167,6 +168,40 @@ describe("a turn", () => {
     expect(sessions.flatMap(resultsOf)[0]).toContain("not available in mode plan");
     expect(existsSync(join(workspace.path, "canary"))).toBe(false);
   });
+
+  for (
+    const { mode, ran, reasons } of [
+      { mode: "yolo", ran: true, reasons: ["normal", "normal"] },
+      { mode: "plan", ran: false, reasons: ["normal", "normal"] },
+      { mode: "auto-accept", ran: false, reasons: ["normal", "normal", "auto-accept", "auto-accept"] },
+    ] as const
+  ) {
+    test(`judges every call of a reply anew that is not decided when the mode becomes ${mode}`, async () => {
+      await workspace.tool("look", 'echo "$STELLA_INPUT_N" >> seen', 'approval = "always"\nread_only = true');
+      await workspace.tool("danger", "touch canary", 'approval = "always"');
+      const opened = Promise.withResolvers<Session>();
+      const agent = open(await workspace.script({ calls: [call("look", { n: 1 }), call("look", { n: 2 }), call("danger")] }, DONE), {
+        mode: "normal",
+        approver: async ({ input, reason }, signal) => {
+          // The first question is never answered: only a change of mode can end it.
+          if (!reason.endsWith("mode normal")) return { decision: "deny", by: "test", reason: "no" };
+          if (input.value["n"] === 2) await (await opened.promise).changeMode(mode, "test");
+          return await new Promise((resolve) => signal.addEventListener("abort", () => resolve({ decision: "allow", by: "late" })));
+        },
+      });
+      const session = await agent.create();
+      opened.resolve(session);
+      expect(await session.prompt("go", { source: "test" })).toMatchObject({ reason: "completed", unanswered: false });
+      expect([existsSync(join(workspace.path, "seen")), existsSync(join(workspace.path, "canary"))]).toEqual([ran, ran]);
+      const events = await eventsOf(agent, session.id);
+      const asked = events.flatMap((event) => event.type === "approval_requested" ? [event.reason.split(" ").at(-1)] : []);
+      expect(asked).toEqual(mode === "auto-accept" ? [...reasons, "auto-accept"] : [...reasons]);
+      expect(events.filter((event) => event.type === "call_ended")).toHaveLength(3);
+      expect(fold(events)).toEqual(session.state());
+      const refused = { yolo: "", plan: "not available in mode plan", "auto-accept": "no" }[mode];
+      expect(resultsOf(session).every((text) => text.includes(refused))).toBe(true);
+    });
+  }
 
   test("leaves tools of an untrusted workspace inert", async () => {
     await workspace.tool("hello", "touch canary");

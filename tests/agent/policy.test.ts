@@ -268,7 +268,19 @@ describe("rules that name no tool", () => {
       [path, "name_matches_nothing", 1],
       [path, "name_matches_nothing", 1],
       [path, "name_matches_nothing", 1],
+      [path, "name_matches_nothing", 1],
     ]);
+  });
+
+  test("are said when tool files are checked if no file names their server, whether it is trusted or not", async () => {
+    const matchers = ["mcp__github__*", "mcp__github", "mcp__files__read", "mcp__files__*"];
+    await userSettings({ hooks: { PreToolUse: matchers.flatMap((matcher) => hook("true", { matcher })) } });
+    await workspace.write(".mcp.json", JSON.stringify({ mcpServers: { files: { command: "true" } } }));
+    const { agent } = await play([DONE]);
+    const said = (await agent.validate()).flatMap(({ diagnostics }) =>
+      diagnostics.map(({ message }) => /"(mcp__[^"]*)"/.exec(message)?.[1])
+    );
+    expect(said).toEqual(["mcp__github__*", "mcp__github"]);
   });
 });
 

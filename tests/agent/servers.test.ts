@@ -199,7 +199,7 @@ describe("ten servers of which one hangs and one crashes", () => {
       expect(ends.slice(0, 8).map(({ is_error, text }) => [is_error, text])).toEqual(
         good.map(([name]) => [false, `echo {"to":"${name}"}`]),
       );
-      expect([ends[8]?.is_error, ends[8]?.text.includes('the MCP server "hangs" is ')]).toEqual([true, true]);
+      expect([ends[8]?.is_error, ends[8]?.text.includes('the MCP server "hangs" ')]).toEqual([true, true]);
       const told = events.flatMap((event) => event.type === "notice" && event.code === "mcp_server_failed" ? [event.text] : []);
       expect(told.toSorted().map((text) => text.slice(0, 60))).toEqual([
         'The MCP server "crashes" cannot be used, and its tools are n',

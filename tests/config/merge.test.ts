@@ -27,7 +27,7 @@ function isOff(configuration: Configuration, name: string, group: "shell" | "fil
   const toRules = (table: Configuration["switches"]["merged"]): readonly SwitchRule[] =>
     table.map(({ key, state, source }) => ({ key, state, where: source.key }));
   const disabled = configuration.disabled_tools.map(({ value }) => ({ name: value, where: "disabledTools" }));
-  return createSwitches([organisation, project, merged].map(toRules), disabled).offReason({ name, group }) !== null;
+  return createSwitches([...organisation, ...project, merged].map(toRules), disabled).offReason({ name, group }) !== null;
 }
 
 describe("mergeSettings()", () => {
@@ -76,6 +76,34 @@ describe("mergeSettings()", () => {
     expect(merged.plain["limits.max_steps"]?.source.scope).toBe("organisation");
     expect([isOff(merged, "bash"), isOff(merged, "x", "custom")]).toEqual([true, true]);
     expect(merge([organisation, given("flag", { "limits.max_steps": 5 })]).plain["limits.max_steps"]?.value).toBe(5);
+  });
+
+  test("keeps the organisation's lowest limits apart, for what is asked beside the settings", () => {
+    const organisation = (limits: object, path: string) => layer("organisation", { limits }, path);
+    const merged = merge([
+      organisation({ timeout_s: 9 }, "/a"),
+      organisation({ timeout_s: 2, max_steps: 7 }, "/b"),
+      layer("user", { limits: { timeout_s: 1, spend_usd: 3 } }),
+    ]);
+    const values = (leaves: Configuration["plain"]) => [leaves["limits.timeout_s"], leaves["limits.max_steps"], leaves["limits.spend_usd"]];
+    expect(values(merged.ceilings).map((leaf) => leaf?.value)).toEqual([2, 7, undefined]);
+    expect(values(merged.plain).map((leaf) => leaf?.value)).toEqual([1, 7, 3]);
+  });
+
+  test("lets no file of the organisation lift what another one turns off", () => {
+    const files = [layer("organisation", { tools: { "*": "off" } }, "/a"), layer("organisation", { tools: { bash: "on" } }, "/b")];
+    expect([isOff(merge(files), "bash"), isOff(merge(files.toReversed()), "bash")]).toEqual([true, true]);
+  });
+
+  test("lets no file of a project lift what another one turns off, trusted or not", () => {
+    const files = [layer("project", { tools: { "*": "off" } }, "/o"), layer("project", { tools: { bash: "on", shell: "on" } }, "/s")];
+    for (const trusted of [true, false]) expect(isOff(merge(files, trusted), "bash")).toBe(true);
+    expect(isOff(merge(files.slice(1), false), "bash")).toBe(false);
+  });
+
+  test("takes an exception from the off of one file only if the project is trusted", () => {
+    const project = layer("project", { tools: { file: "off", write_file: "on" } });
+    expect([true, false].map((trusted) => isOff(merge([project], trusted), "write_file", "file"))).toEqual([false, true]);
   });
 
   test("runs the hooks of all scopes, the organisation's first and a project's only if it is trusted", () => {

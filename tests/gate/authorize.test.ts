@@ -5,7 +5,11 @@ import { createHooks } from "../../lib/gate/hooks.ts";
 import { leaveOf, type Policy } from "../../lib/gate/mode.ts";
 import type { Mode } from "../../lib/session/outcome.ts";
 
-function toolOf(approval: Policy, read_only: boolean, problems: readonly { pointer: string; message: string }[] = []): GatedTool {
+function toolOf(
+  approval: Policy,
+  read_only: boolean,
+  problems: readonly { pointer: string; message: string; leads?: true }[] = [],
+): GatedTool {
   return { name: "look", approval, read_only, check: () => problems };
 }
 
@@ -45,6 +49,11 @@ describe("a gate without hooks", () => {
     const problems = [{ pointer: "/a", message: "must be a string" }, { pointer: "", message: 'needs "b"' }];
     const bad = await ask(toolOf("never", true, problems), "{}");
     expect(bad.kind === "denied" ? bad.reason.split("\n").slice(1) : []).toEqual(["- /a: must be a string", '- (input): needs "b"']);
+    const led = await ask(toolOf("never", true, [{ pointer: "/b", message: "b is missing", leads: true }, ...problems]), "{}");
+    expect(led.kind === "denied" ? led.reason.split("\n").filter((line) => !line.startsWith("-")) : []).toEqual([
+      "b is missing",
+      expect.stringContaining("does not fit the schema"),
+    ]);
   });
 
   test("allows the input that the tool completed: what is approved is what runs", async () => {

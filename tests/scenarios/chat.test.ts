@@ -161,6 +161,37 @@ describe.skipIf(!hasTerminal)("orrery chat", () => {
     expect(session).toMatchObject({ mode: "normal", status: "idle" });
   }, LIMIT);
 
+  for (const [mode, ran] of [["yolo", true], ["plan", false]] as const) {
+    test(`/mode ${mode} at a question takes it back and decides every call of the reply`, async () => {
+      const run = await chat([{ calls: [...bash("touch one").calls, ...bash("touch two").calls] }, { text: "That was it." }]);
+      await enter(run, "go");
+      await run.next("needs approval in mode normal");
+      await run.next("Run it? [y/N] ");
+      run.type(`/mode ${mode}${ENTER}`);
+      await run.next(`Mode ${mode}`);
+      await run.next("That was it.");
+      const shown = await leave(run, `${mode}> `);
+      expect(shown.split("needs approval")).toHaveLength(2);
+      expect([existsSync(at("one")), existsSync(at("two"))]).toEqual([ran, ran]);
+    }, LIMIT);
+  }
+
+  test("/mode at a question that the new mode asks as well puts it again, in that mode's name", async () => {
+    await workspace.write(".nanocoder/tools/greet.md", GREET);
+    const run = await chat([call("greet", { who: "you" }), { text: "That was it." }], { args: ["--trust-workspace"] });
+    await enter(run, "greet me");
+    await run.next("needs approval in mode normal");
+    await run.next("Run it? [y/N] ");
+    run.type(`/mode architect${ENTER}`);
+    await run.next("Mode architect");
+    await run.next("needs approval in mode architect");
+    await run.next("Run it? [y/N] ");
+    run.type(`y${ENTER}`);
+    await run.next("That was it.");
+    await leave(run, "architect> ");
+    expect(existsSync(at("greeted"))).toBe(true);
+  }, LIMIT);
+
   test("what is shown waits while a line is typed, and the line becomes the next prompt", async () => {
     const run = await chat([bash(`${waitingFor("go", "begun")}; echo result-of-one`), bash("touch second"), { text: "first answer" }, {
       text: "second answer",

@@ -62,6 +62,34 @@ const guard = (command: string, matcher?: string) => ({
   hooks: { PreToolUse: [{ ...(matcher === undefined ? {} : { matcher }), hooks: [{ type: "command", command, timeoutMs: 1000 }] }] },
 });
 
+describe("what an organisation and a project take away", () => {
+  test("a limit of time is not lifted by --timeout", async () => {
+    await writeFile(join(workspace.home, "managed.json"), JSON.stringify({ limits: { timeout_s: 1 } }));
+    const model = await workspace.script(calls(["bash", { command: "sleep 30" }]), DONE);
+    const managed = start({ ORRERY_MANAGED_SETTINGS: join(workspace.home, "managed.json") });
+    const { code, stdout } = await runOrrery(["run", "--model", model, "--timeout", "100", "--output-format", "json", "go"], managed);
+    expect([code, (JSON.parse(stdout) as Ran).status]).toEqual([124, "stopped"]);
+  }, LIMIT);
+
+  test("an off of one file is not lifted by another's on that nobody trusts", async () => {
+    await projectSettings({ tools: { "*": "off" } });
+    await workspace.write(".stella/settings.json", JSON.stringify({ tools: { bash: "on" } }));
+    expect(await call("bash", { command: "touch canary" })).toMatchObject({ code: 4 });
+    expect(there("canary")).toBe(false);
+  }, LIMIT);
+
+  test("a server's token in the workspace is not told to a tool", async () => {
+    await mkdir(join(workspace.home, "data"), { recursive: true });
+    await writeFile(join(workspace.home, "data/server.token"), "tok3n-abc\n", { mode: 0o600 });
+    const path = "data/server.token";
+    for (const [name, input] of [["read_file", { path }], ["search", { query: "tok3n-a" }]] as const) {
+      const { text } = await call(name, input, "--workspace", workspace.home);
+      expect(text).not.toContain("tok3n-abc");
+    }
+    expect((await call("read_file", { path }, "--workspace", workspace.home)).text).toContain("secret of the runtime");
+  }, LIMIT);
+});
+
 describe("a mode", () => {
   test("decides by what a tool does and asks: what would need a person is refused at once where there is none", async () => {
     await workspace.tool("careful", "echo ran", 'approval = "always"');

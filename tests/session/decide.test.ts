@@ -50,6 +50,18 @@ describe("decide() on turns", () => {
 describe("decide() on calls", () => {
   const asked = [OPEN, PROMPT, ...STEP, reply(["change", "look"])];
 
+  test("takes an open question back: the call is allowed without an answer, refused, or asked about for another reason", () => {
+    const input = { value: {}, text: "{}" };
+    const request = { type: "request_approval", at: AT, call: callId(1), reason: "why", input, input_digest: "abc" } as const;
+    const asked = [OPEN, PROMPT, ...STEP, reply(["look"]), request];
+    given(...asked).when(allow(1)).then("call_allowed");
+    given(...asked).when({ ...request, reason: "another" }).then("approval_requested");
+    given(...asked).when({ type: "deny_call", at: AT, call: callId(1), by: "mode", reason: "no" }).then("call_denied", "call_ended");
+    given(...asked, allow(1)).when(request).thenRefused("not_now");
+    given(...asked, allow(1)).when({ type: "answer_approval", at: AT, call: callId(1), decision: "deny", by: "late", input_digest: "abc" })
+      .thenRefused("settled");
+  });
+
   test("starts a call only after it was allowed, and once", () => {
     given(...asked).when(start(1)).thenRefused("not_now");
     given(...asked, allow(1)).when(start(1)).then("call_started");

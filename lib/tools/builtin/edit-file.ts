@@ -45,7 +45,7 @@ function editOnce(input: JsonObject, context: HostContext): HostReply {
   try {
     using place = placeInside(context.workspace, pathOf(context.workspace, given));
     using _lock = lockPlace(place);
-    const before = readWhole(context.workspace, given);
+    const before = readWhole(context, given);
     if (before === null) return failed(`Cannot edit "${given}" as it has more than ${MAX_FILE_BYTES} bytes`);
     const text = decode(before.bytes);
     if (text === null) return failed(`Cannot edit "${given}" as it is not UTF-8 text`);
@@ -75,8 +75,8 @@ interface Before {
   readonly present: PresentFile;
 }
 
-function readWhole(workspace: string, given: string): Before | null {
-  using file = openInside(workspace, given);
+function readWhole({ workspace, secret_files }: HostContext, given: string): Before | null {
+  using file = openInside(workspace, given, secret_files);
   const { found } = file;
   if (found.size > MAX_FILE_BYTES) return null;
   return { path: file.path, bytes: readBytes(file), present: presentOf(found) };

@@ -72,7 +72,7 @@ function unread(path: string, problem: string): JsonObject {
 function readPart(input: JsonObject, context: HostContext, max_bytes = MAX_RENDERED_BYTES): HostReply {
   const given = textOf(input, "path");
   try {
-    using file = openInside(context.workspace, given);
+    using file = openInside(context.workspace, given, context.secret_files);
     const { found } = file;
     if (found.size > MAX_FILE_BYTES) {
       return failed(

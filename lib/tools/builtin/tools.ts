@@ -33,11 +33,17 @@ function toTool(row: CatalogRow, definition: BuiltinDefinition): Tool {
       if (definition.kind === "process") return { kind: "launch", launch: definition.plan(input, context) };
       const brief = definition.kind === "child" ? definition.brief(input.value, context) : null;
       if (definition.kind === "child" && brief !== null) return planChild(name, definition, brief, input, context);
-      const { workspace, env, state } = context;
+      const { workspace, env, state, secret_files } = context;
       const needed = Object.fromEntries((definition.needs ?? []).map((projection) => [projection, state[projection]]));
       return {
         kind: "launch",
-        launch: { kind: "host", tool: name, input: input.text, context: { workspace, env, state: needed }, timeout_ms: HOST_TIMEOUT_MS },
+        launch: {
+          kind: "host",
+          tool: name,
+          input: input.text,
+          context: { workspace, env, state: needed, ...(secret_files === undefined ? {} : { secret_files }) },
+          timeout_ms: HOST_TIMEOUT_MS,
+        },
       };
     },
     read: (run) => definition.kind === "process" ? readProcess(name, run) : readReply(name, run),

@@ -30,7 +30,7 @@ function write(input: JsonObject, context: HostContext): HostReply {
     using place = placeInside(context.workspace, given);
     using _lock = lockPlace(place);
     const present = presentFile(place);
-    const digest = () => digestOf(context.workspace, place.shown);
+    const digest = () => digestOf(context, place.shown);
     const problem = present === null ? null : overwriteProblem(context.state, place.shown, present, digest);
     if (problem !== null) return failed(problem);
     const written = replaceFile(place, content, present);
@@ -41,7 +41,7 @@ function write(input: JsonObject, context: HostContext): HostReply {
   }
 }
 
-function digestOf(workspace: string, path: string): string {
-  using file = openInside(workspace, path);
+function digestOf({ workspace, secret_files }: HostContext, path: string): string {
+  using file = openInside(workspace, path, secret_files);
   return sha256(readBytes(file));
 }

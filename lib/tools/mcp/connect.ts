@@ -32,10 +32,10 @@ async function shakeHands(sdk: Sdk, destination: Destination, options: ConnectOp
   await first.close();
   const second = new OpenConnection(sdk, destination, options, "2026");
   try {
-    await second.shakeHands(signal);
+    await second.shakeHands(AbortSignal.any([signal, AbortSignal.timeout(options.guess_ms)]));
     return second;
   } catch {
-    // What it said first is what it meant: the new handshake was only our guess.
-    throw await second.bury(refusal, signal);
+    // What it said first is what it meant: the new handshake was only our guess, and silence says nothing more.
+    throw await second.bury(refusal);
   }
 }

@@ -15,6 +15,7 @@ import { parseKeepingNumbers } from "../../session/json.ts";
 import { FloodGauge } from "./flood-gauge.ts";
 import { createHttpTransport, type HttpTransport, STREAM_ENDED } from "./http.ts";
 import type { Destination } from "./destination.ts";
+import { describeStatus } from "./status-words.ts";
 import { createStdioTransport, SendFailure, type StdioTransport } from "./stdio.ts";
 import type { OpenConversation } from "./transport.ts";
 
@@ -62,6 +63,8 @@ export interface ConnectOptions {
   readonly open: OpenConversation;
   /** The id of the conversation. */
   readonly call: string;
+  /** How long a server that refused one handshake is given for the other. */
+  readonly guess_ms: number;
   /** How long a failed attempt is waited for to end and say its last words. */
   readonly tail_ms: number;
   onListChanged(): void;
@@ -152,9 +155,9 @@ export class OpenConnection implements Connection {
     await this.#stdio?.ended;
   }
 
-  /** Ends what is left of a failed handshake, and words the failure. */
-  async bury(error: unknown, signal: AbortSignal): Promise<ConnectFailure> {
-    const reason = signal.aborted ? "it did not finish the handshake in time" : this.#wordsOf(error);
+  /** Ends what is left of a failed handshake, and words the failure. `signal`: if it is aborted, time was the reason. */
+  async bury(error: unknown, signal?: AbortSignal): Promise<ConnectFailure> {
+    const reason = signal?.aborted === true ? "it did not finish the handshake in time" : this.#wordsOf(error);
     const gone = this.close();
     this.#options.onBurial(gone);
     const told = gone.then(async () => new ConnectFailure(await this.#failureKind(error), `${reason}${await this.#story()}`, error));
@@ -251,11 +254,24 @@ export class OpenConnection implements Connection {
   }
 
   #wordsOf(error: unknown): string {
-    const { SdkError, SdkErrorCode } = this.#sdk;
+    const { SdkError, SdkErrorCode, SdkHttpError } = this.#sdk;
+    if (SdkHttpError.isInstance(error) && error.status !== undefined) return describeStatus(error.status, bodyOf(error));
+    if (SdkError.isInstance(error) && error.code === SdkErrorCode.ClientHttpUnexpectedContent) {
+      return `the server answered with neither JSON nor a stream of events (${error.message}): check url`;
+    }
     if (SdkError.isInstance(error) && error.code === SdkErrorCode.ConnectionClosed) return this.#reason ?? "the connection ended";
     const { words } = readNetworkFault(error);
     return words.length > SHOWN_ERROR ? `${words.slice(0, SHOWN_ERROR).toWellFormed()}…` : words.toWellFormed();
   }
+}
+
+/** What the server wrote beside the status. A redirect has an address instead, which the SDK puts into its own words. */
+function bodyOf(
+  { message, data, status = 0 }: { readonly message: string; readonly data?: unknown; readonly status?: number | undefined },
+): string {
+  if (status >= 300 && status < 400) return /^.*?Redirect .*?to (\S+) not followed/.exec(message)?.[1] ?? "";
+  const text = typeof data === "object" && data !== null && "text" in data ? data.text : null;
+  return typeof text === "string" ? text : "";
 }
 
 const SHOWN_STDERR = 2000;

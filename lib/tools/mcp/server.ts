@@ -22,6 +22,8 @@ export interface ServerPatience {
   readonly connect: number;
   /** How much of that is kept for ending what did not get there, and for hearing why. */
   readonly tail: number;
+  /** How much of it one that refused the first handshake is given for the second. */
+  readonly guess: number;
   readonly call: number;
   readonly backoff: { readonly first: number; readonly most: number };
   readonly barred: number;
@@ -30,6 +32,7 @@ export interface ServerPatience {
 export const PATIENCE: ServerPatience = {
   connect: 10_000,
   tail: 750,
+  guess: 2000,
   call: 60_000,
   backoff: { first: 1000, most: 30_000 },
   barred: 15 * 60_000,
@@ -132,7 +135,7 @@ export class ServerLink {
 
   /** One attempt, within its time. Never rejects. */
   async #connect(): Promise<void> {
-    const { connect: budget, tail } = this.#ground.patience;
+    const { connect: budget, tail, guess } = this.#ground.patience;
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(new Error("it took too long")), Math.max(0, budget - tail));
     const signal = AbortSignal.any([deadline.signal, this.#stop.signal]);
@@ -143,6 +146,7 @@ export class ServerLink {
         open: this.#ground.open,
         call: this.#ground.newId(),
         tail_ms: tail,
+        guess_ms: guess,
         onListChanged: () => this.#relisting.request(),
         onBurial: (gone) => this.#keep(gone),
       }, signal);

@@ -25,6 +25,8 @@ export class SendFailure extends Error {
 }
 
 const SHOWN_NOISE = 200;
+/** JSON-RPC's range for what implementations define. */
+const MALFORMED = -32097;
 
 class LineTransport implements StdioTransport {
   onclose?: () => void;
@@ -90,8 +92,22 @@ class LineTransport implements StdioTransport {
       return;
     }
     // Revision 2025-03-26 knows batches.
-    for (const message of Array.isArray(parsed) ? parsed : [parsed]) this.onmessage?.(message as JSONRPCMessage);
+    for (const message of Array.isArray(parsed) ? parsed : [parsed]) this.onmessage?.(mendAnswer(message as JSONRPCMessage));
   }
+}
+
+/** The SDK takes an answer that is none for no answer, and waits on: told as a refusal, the request ends with what came. */
+function mendAnswer(message: JSONRPCMessage): JSONRPCMessage {
+  if ("method" in message || !("id" in message) || message.id === undefined) return message;
+  const { id } = message;
+  const { result, error } = message as { readonly result?: unknown; readonly error?: unknown };
+  if (isRecord(result) || (isRecord(error) && typeof error["code"] === "number" && typeof error["message"] === "string")) return message;
+  const came = JSON.stringify(error === undefined ? { result } : { error }).slice(0, SHOWN_NOISE).toWellFormed();
+  return { jsonrpc: "2.0", id, error: { code: MALFORMED, message: `it answered with what is no answer of the protocol: ${came}` } };
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** A message or a batch of them; null if the line is something else, such as a greeting. The SDK checks the rest. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, utimes } from "node:fs/promises";
+import { chmod, link, lstat, mkdir, readdir, readFile, stat, symlink, utimes } from "node:fs/promises";
 import { type JsonObject, toInput } from "../../../lib/session/json.ts";
 import { runBuiltin } from "../../../lib/tools/builtin/catalog.ts";
 import { type Folder, makeFolder } from "../folder.ts";
@@ -22,6 +22,26 @@ async function afterReading(root: Folder, path: string): Promise<JsonObject> {
   const { data } = await call(root, "read_file", { path });
   return { reads: { [(data as { path: string }).path]: data as JsonObject } };
 }
+
+describe("a file with a secret of the runtime", () => {
+  test("is read by no tool, under whatever name", async () => {
+    await using root = await workspace();
+    await root.write("ws/server.token", "tok3n-abc\n");
+    await symlink("server.token", root.at("ws/link"));
+    await link(root.at("ws/server.token"), root.at("ws/hard"));
+    const context = { workspace: root.at("ws"), env: {}, secret_files: [root.at("ws/server.token"), root.at("ws/none")] };
+    const ask = (tool: string, input: JsonObject) => runBuiltin(tool, toInput(input), context);
+    for (const path of ["server.token", "link", "hard", root.at("ws/server.token")]) {
+      const edit = { path, old_string: "tok3n", new_string: "x" };
+      const replies = [await ask("read_file", { path }), await ask("edit_file", edit), await ask("search", { query: "tok3n", path })];
+      expect(replies.map(({ text }) => text.includes("abc"))).toEqual([false, false, false]);
+      expect(replies[0]?.text).toContain("holds a secret of the runtime");
+    }
+    expect((await ask("search", { query: "tok3n-a" })).text).not.toContain("abc");
+    expect((await ask("read_file", { path: "a.txt" })).is_error).toBe(false);
+    expect(await readFile(root.at("ws/server.token"), "utf8")).toBe("tok3n-abc\n");
+  });
+});
 
 describe("read_file", () => {
   test("numbers the lines and says what it read", async () => {

@@ -36,6 +36,17 @@ describe("a handshake", () => {
     expect(opened.notices[0]?.text).toContain("the licence has run out");
   }, LIMIT);
 
+  test("that is refused by a server that then says nothing more is told in its words, and soon", async () => {
+    await using opened = await openRoom([fixture("s", "refuse-then-mute")], { patience: { connect: 20_000, guess: 200 } });
+    expect(opened.notices[0]?.text).toContain("the licence has run out");
+    expect(opened.notices[0]?.text).not.toContain("in time");
+  }, 15_000);
+
+  test("that is answered with nonsense shows it", async () => {
+    await using opened = await openRoom([fixture("s", "nonsense")], { patience: { connect: 20_000, guess: 200 } });
+    expect(opened.notices[0]?.text).toContain('no answer of the protocol: {"result":"welcome"}');
+  }, 15_000);
+
   test("takes an older revision, refuses one that nobody knows, and speaks the newer handshake where there is no other", async () => {
     await using opened = await openRoom([fixture("old", "old"), fixture("future", "future"), fixture("modern", "modern")]);
     expect(opened.room.status().map(({ state }) => state)).toEqual(["ready", "waiting", "ready"]);

@@ -58,6 +58,23 @@ describe("a server over HTTP", () => {
     expect(setting.server.seen.filter(({ method }) => method === "initialize")).toHaveLength(1);
   }, LIMIT);
 
+  test("that cannot be used is told with its status, what that means and what it said", async () => {
+    const noticeOf = async (manner: HttpManner) => {
+      await using setting = await over(manner, { patience: { backoff: { first: 60_000, most: 60_000 } } });
+      const text = setting.opened.notices[0]?.text ?? "";
+      expect(text).not.toMatch(/CLIENT_HTTP|POSTing|redirectPolicy/);
+      return text.slice(text.indexOf(": ") + 2);
+    };
+    expect(await noticeOf("unauthorized")).toBe(
+      'the server answered with status 401, as it wants credentials: give them in headers, such as Authorization = "Bearer ${TOKEN}", and set that variable. It said: who are you?',
+    );
+    expect(await noticeOf("forbidden")).toContain("status 403, as the credentials that it got may not use it");
+    expect(await noticeOf("fault")).toBe("the server answered with status 500, a fault of its own or of a gateway before it. It said: abc");
+    expect(await noticeOf("redirects")).toContain("status 307, a redirect, which is not followed");
+    expect(await noticeOf("redirects")).toContain("http://localhost:9/elsewhere");
+    expect(await noticeOf("page")).toContain("neither JSON nor a stream of events");
+  }, LIMIT);
+
   test("cannot send us elsewhere", async () => {
     await using setting = await over("redirects", { patience: { backoff: { first: 60_000, most: 60_000 } } });
     expect(setting.opened.room.status()[0]?.state).toBe("waiting");

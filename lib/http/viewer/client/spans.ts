@@ -85,6 +85,8 @@ export class Spans {
           event.decision === "allow" ? "good" : "bad",
           event.decision === "allow" ? "allowed" : "denied",
         );
+      case "call_allowed":
+        return this.#end(`wait ${event.call}`, at, "good", "allowed");
       case "call_started":
         return this.#begin({ id: event.call, row: "call", name: event.name, seq: event.seq, from: at, turn, fate: "runs" }, event.call);
       case "call_ended":

@@ -4,6 +4,7 @@ import type { JsonObject } from "../../../session/json.ts";
 import type { HostContext, HostReply } from "../../../session/launch.ts";
 import { failed, numberOf, succeeded } from "../definition.ts";
 import { DEFAULT_RESULTS } from "../search.ts";
+import { findSecretFiles, type SecretFiles } from "../secret-files.ts";
 import { locateInside, pathProblem } from "../workspace-path.ts";
 import { compileGlob, type PathFilter } from "./glob.ts";
 import { comparePaths, type FileMatches, Ranking } from "./ranking.ts";
@@ -49,7 +50,13 @@ export async function runSearch(input: JsonObject, context: HostContext, budget 
       : walk(place.root, start, wants(request, start), { deadline, entries: budget.entries });
     if (request.terms === null) return listing(found, request.limit);
     const listed = place.kind === "file" ? request.limit : LINES_LISTED;
-    return await lookInto(found, request.terms, request, { root: place.root, PATH: context.env["PATH"], deadline, listed });
+    return await lookInto(found, request.terms, request, {
+      root: place.root,
+      PATH: context.env["PATH"],
+      deadline,
+      listed,
+      secrets: findSecretFiles(context.secret_files),
+    });
   } catch (error) {
     return failed(pathProblem(error, request.path));
   }
@@ -116,6 +123,7 @@ interface Place {
   readonly deadline: number;
   /** Lines of one file that are shown at most. */
   readonly listed: number;
+  readonly secrets: SecretFiles;
 }
 
 async function lookInto(found: Walked, terms: Terms, { named, limit }: Request, place: Place): Promise<HostReply> {
@@ -128,7 +136,7 @@ async function lookInto(found: Walked, terms: Terms, { named, limit }: Request, 
       cuts.add("time");
       break;
     }
-    const scanned = scanFile(place.root, path, terms, { bytes: MAX_FILE_BYTES, listed: place.listed, deadline: place.deadline });
+    const scanned = scanFile(place.root, path, terms, { ...place, bytes: MAX_FILE_BYTES });
     if (scanned === null) {
       skipped.unreadable++;
       continue;

@@ -2,6 +2,7 @@
 import { Buffer } from "node:buffer";
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
+import { isSecretFile, type SecretFiles } from "../secret-files.ts";
 import { liesAt } from "../workspace-path.ts";
 import type { Terms } from "./terms.ts";
 
@@ -31,6 +32,8 @@ export interface ScanLimits {
   readonly listed: number;
   /** Of `performance.now()`. */
   readonly deadline: number;
+  /** They are not read. */
+  readonly secrets?: SecretFiles;
 }
 
 const LINES_PER_LOOK_AT_THE_CLOCK = 512;
@@ -38,7 +41,7 @@ const NOTHING: Scanned = { matches: [], count: 0, word: false, long_lines: 0, cu
 
 /** Null: it cannot be read. A binary file has no lines. */
 export function scanFile(root: string, path: string, terms: Terms, limits: ScanLimits): Scanned | null {
-  const bytes = readInside(root, path, limits.bytes);
+  const bytes = readInside(root, path, limits);
   if (bytes === null) return null;
   const { needle } = terms;
   if (needle !== null && !needle.ignore_case && !bytes.includes(needle.text)) return NOTHING;
@@ -81,13 +84,14 @@ function excerpt(line: string, at: number): string {
   return `${from > 0 ? "…" : ""}${part.toWellFormed().trimEnd()}${from + SHOWN < line.length ? "…" : ""}`;
 }
 
-function readInside(root: string, path: string, max_bytes: number): Buffer | null {
+function readInside(root: string, path: string, { bytes: max_bytes, secrets }: ScanLimits): Buffer | null {
   try {
     const real = join(root, path);
     const descriptor = openSync(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       const found = fstatSync(descriptor);
       if (!found.isFile() || found.size > max_bytes || !liesAt(real, descriptor)) return null;
+      if (secrets !== undefined && isSecretFile(found, secrets)) return null;
       return readUpTo(descriptor, found.size);
     } finally {
       closeSync(descriptor);
