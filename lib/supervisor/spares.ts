@@ -6,6 +6,8 @@
  *     nobody has wanted it for a while.
  * S2  It is started under an entry of its own. What it starts in a call carries the call's entry besides.
  */
+import { hasProc, readStat } from "../platform/proc.ts";
+import type { ProcessIdentity } from "../session/launch.ts";
 import type { Census } from "./census.ts";
 import type { HostWatch } from "./hosts.ts";
 import { endAll } from "./kill.ts";
@@ -57,8 +59,12 @@ export class Spares {
 
   /** The call has come. Null: there is none for it. */
   take(): Spare | null {
-    const spare = this.#waiting;
+    let spare = this.#waiting;
     this.#waiting = null;
+    if (spare !== null && hasEnded(spare.host.identity)) {
+      this.#discard(spare);
+      spare = null;
+    }
     this.#wanted = Math.max(0, this.#wanted - 1);
     if (this.#wanted > 0 && !this.#closed) this.#start();
     return spare;
@@ -119,4 +125,11 @@ export class Spares {
     });
     this.#endings.add(ending);
   }
+}
+
+/** `gone` is told a moment later. */
+function hasEnded({ pid, start_time }: ProcessIdentity): boolean {
+  if (!hasProc()) return false;
+  const stat = readStat(pid);
+  return stat?.alive !== true || stat.start_time !== start_time;
 }
