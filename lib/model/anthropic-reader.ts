@@ -21,6 +21,8 @@ export class AnthropicReader implements WireReader {
   /** What goes back as a thought, by the block's index. */
   readonly #thoughts = new Map<number, { type: "thinking"; thinking: string; signature: string }>();
   readonly #counts = new TokenCounts();
+  /** Indexes of blocks that are passed over, with all that belongs to them. */
+  readonly #passed = new Set<number>();
   /** The first document that is no event. */
   #strange: string | undefined;
   #begun = false;
@@ -99,6 +101,7 @@ export class AnthropicReader implements WireReader {
 
   /** `exact` gives the block once more, with numbers as written. */
   #openBlock(index: number, block: Fields | undefined, exact: () => unknown): void {
+    this.#passed.delete(index);
     switch (textIn(block, "type")) {
       case "text":
         return this.#reply.addBlockText(index, textIn(block, "text") ?? "");
@@ -122,10 +125,15 @@ export class AnthropicReader implements WireReader {
           ...(name === undefined ? {} : { name: this.#names.fromWire(name) }),
         });
       }
+      case undefined:
+        return;
+      default:
+        this.#passed.add(index);
     }
   }
 
   #readDelta(index: number, delta: Fields | undefined): void {
+    if (this.#passed.has(index)) return;
     switch (textIn(delta, "type")) {
       case "text_delta":
         return this.#reply.addBlockText(index, textIn(delta, "text") ?? "");
@@ -143,7 +151,7 @@ export class AnthropicReader implements WireReader {
   }
 
   #closeBlock(index: number): void {
-    this.#reply.endCall(index);
+    if (!this.#passed.delete(index)) this.#reply.endCall(index);
     this.#thoughts.delete(index);
   }
 

@@ -31,6 +31,22 @@ export class ArgumentsText {
     return this.#scanner.status;
   }
 
+  /** True if anything but white space came. */
+  get begun(): boolean {
+    return this.#scanner.begun;
+  }
+
+  /** True if all of it may have come: in one of the readings it is a whole object. */
+  get mayBeWhole(): boolean {
+    return this.status === "complete" || this.#isSnapshotWhole;
+  }
+
+  /** True if `piece` continues what is not complete, or says it again from its beginning. */
+  fits(piece: string): boolean {
+    if (startsWith(piece, this.#text)) return true;
+    return this.#misjoined === null && (startsWith(piece, this.#snapshot) || this.#scanner.foresee(piece) !== "invalid");
+  }
+
   append(piece: string): void {
     const size = startsWith(piece, this.#text) ? piece.length : this.#text.length + piece.length;
     if (size > MAX_ARGUMENTS) {
@@ -49,15 +65,18 @@ export class ArgumentsText {
 
   /** The final text. `cut`: the reply hit a length limit, so an unfinished text really is unfinished. */
   finish(cut: boolean): string {
-    if (this.status === "open" && !cut && this.#misjoined === null && this.#snapshot !== this.#text && isObject(this.#snapshot)) {
-      return this.#snapshot;
-    }
-    return this.#text;
+    return !cut && this.#isSnapshotWhole ? this.#snapshot : this.#text;
+  }
+
+  /** True if the last piece is a whole object, while the pieces joined are the beginning of another. */
+  get #isSnapshotWhole(): boolean {
+    return this.status === "open" && this.#misjoined === null && this.#snapshot !== this.#text && isObject(this.#snapshot);
   }
 
   #join(piece: string): void {
-    const restates = this.#text !== "" && (startsWith(piece, this.#text) || startsWith(piece, this.#snapshot));
-    this.#snapshot = restates || this.#text === "" ? piece : "";
+    const { begun } = this;
+    const restates = begun && (startsWith(piece, this.#text) || startsWith(piece, this.#snapshot));
+    this.#snapshot = restates || !begun ? piece : "";
     if (this.#scanner.feed(piece) === "invalid" && restates) {
       const scanner = new ObjectScanner();
       if (scanner.feed(piece) !== "invalid") {

@@ -3,17 +3,19 @@
  *
  * C1  The index is the key; an id only binds. Without an index the id is the key, and without both a fragment
  *     continues the last call, or in a list of several the call at its place in the list before.
- * C2  A new id or a new name at an occupied index opens a new call, any name does once the call there is over. An id
- *     alone does not while the call there is unfinished: some servers invent a new id for every fragment. Two named
- *     entries of one list are two calls, however equal they are. In separate chunks, what says again the arguments
- *     that are there is a repeat, not another call.
+ * C2  Only a name opens a call where there is one already: a new name, a name with a new id, a name with an object that
+ *     is not the one that is there, any name once the call there is over. It does not while what comes with it
+ *     continues the arguments there, says them again, or can be their beginning. Two named entries of one list are two
+ *     calls, however equal they are.
  * C3  Calls keep the order in which they first appeared.
  * C4  `call_ready` is given once, with the fragment that completes the arguments.
  * C5  Arguments that a length limit cut off never become complete, not even as none at all.
  * C6  Arguments with which a call begins are ready at once if they are an object that is not empty, and stand unless
  *     others come: pieces that follow say all of it, and are never joined to them.
- * C7  A name without arguments at a call that is complete is a repeat or begins another call: the next piece there
+ * C7  A name without arguments at a call that may be whole is a repeat or begins another call: the next piece there
  *     decides as if it carried the name itself.
+ * C8  A name that begins with the one that is there replaces it until arguments come.
+ * C9  Some servers invent a new id for every fragment. Once one is seen to, ids tell no calls apart.
  */
 import { type CallFragment, type CallProgress, GrowingCall } from "./growing-call.ts";
 import { ModelError, type ModelReply } from "./model.ts";
@@ -24,17 +26,25 @@ export type AssembledCall = ModelReply["calls"][number];
 export const MAX_CALLS = 256;
 
 export class CallAssembly {
+  readonly #toName: (said: string) => string;
   readonly #calls: GrowingCall[] = [];
   readonly #byIndex = new Map<number, GrowingCall>();
   /** The calls of the last list of several entries, by their places in it. */
   #row: readonly (GrowingCall | undefined)[] = [];
+  /** C9. */
+  #inventsIds = false;
+
+  /** `toName`: the name of the tool that a call says. */
+  constructor(toName: (said: string) => string = (said) => said) {
+    this.#toName = toName;
+  }
 
   /** Takes one fragment; gives what it brought about. */
   add(fragment: CallFragment): readonly CallProgress[] {
     if (isBlank(fragment)) return [];
     const found = this.#find(fragment);
     const named = withName(fragment, found);
-    return this.#take(named, found === undefined || opensNew(found, named) ? this.#open() : found);
+    return this.#take(named, found === undefined || this.#opensNew(found, named) ? this.#open() : found);
   }
 
   /** Takes the fragments of one list. */
@@ -48,7 +58,7 @@ export class CallAssembly {
       if (isBlank(fragment)) return [];
       const found = this.#find(fragment, before[place]);
       const named = withName(fragment, found);
-      const opens = found === undefined || opensNew(found, named) || (taken.has(found) && isAnother(found, fragment));
+      const opens = found === undefined || this.#opensNew(found, named) || (taken.has(found) && isAnother(found, fragment));
       const call = opens ? this.#open() : found;
       row[place] = call;
       taken.add(call);
@@ -109,7 +119,12 @@ export class CallAssembly {
 
   /** True while some call has arguments that are neither blank nor a whole object. */
   get unfinished(): boolean {
-    return this.#calls.some((call) => call.arguments.status !== "complete" && call.arguments.text.trim() !== "");
+    return this.#calls.some((call) => call.arguments.begun && call.arguments.status !== "complete");
+  }
+
+  /** True if the last call may still be without the arguments it is to have. */
+  get unwritten(): boolean {
+    return this.#calls.at(-1)?.isUnwritten ?? false;
   }
 
   /**
@@ -121,7 +136,7 @@ export class CallAssembly {
     const calls = cut && last?.isUnwritten ? this.#calls.slice(0, -1) : this.#calls;
     return calls.map((call) => ({
       ...(call.id === undefined ? {} : { provider_id: call.id.toWellFormed() }),
-      name: call.name,
+      name: call.toolName,
       arguments: call.finish(cut).toWellFormed(),
     }));
   }
@@ -141,14 +156,28 @@ export class CallAssembly {
       return this.#calls.findLast((call) => fragment.id && call.id === fragment.id) ?? aligned ?? last;
     }
     const indexed = this.#byIndex.get(fragment.index);
-    if (indexed !== undefined) return indexed;
+    if (indexed !== undefined) return this.#earlierAt(indexed, fragment) ?? indexed;
     const continuesUnindexed = last?.index === undefined && !fragment.name && (!fragment.id || fragment.id === last?.id);
     return continuesUnindexed ? last : undefined;
   }
 
+  /** The call of this id, if it was at this index before the one that is there now. */
+  #earlierAt(indexed: GrowingCall, { id, index }: CallFragment): GrowingCall | undefined {
+    if (!id || id === indexed.id) return undefined;
+    return this.#calls.findLast((call) => call.id === id && call.index === index);
+  }
+
+  /** True if a fragment that was `found` to be of this call begins another one (C2). */
+  #opensNew(found: GrowingCall, fragment: CallFragment): boolean {
+    const renamed = isRenamed(found, fragment);
+    if (fragment.name) return opensNew(found, fragment, renamed && !this.#inventsIds);
+    this.#inventsIds ||= renamed && found.name !== "";
+    return false;
+  }
+
   #open(): GrowingCall {
     if (this.#calls.length >= MAX_CALLS) throw tooMany();
-    const call = new GrowingCall(this.#calls.length);
+    const call = new GrowingCall(this.#calls.length, this.#toName);
     this.#calls.push(call);
     return call;
   }
@@ -169,17 +198,24 @@ function withName(fragment: CallFragment, found: GrowingCall | undefined): CallF
 
 /** True if a fragment is not of the same call as an earlier one in its list. At one index it may be a second piece of it. */
 function isAnother(call: GrowingCall, fragment: CallFragment): boolean {
-  return Boolean(fragment.name) && (fragment.index === undefined || (!fragment.id && call.arguments.status === "complete"));
+  if (!fragment.name) return false;
+  if (fragment.index === undefined || fragment.name !== call.name || isRenamed(call, fragment)) return true;
+  return !fragment.id && call.arguments.status === "complete";
 }
 
-function opensNew(call: GrowingCall, fragment: CallFragment): boolean {
-  const complete = call.arguments.status === "complete";
-  if (call.ended && fragment.name && (!fragment.id || fragment.id !== call.id)) return true;
-  if (fragment.id && call.id !== undefined && fragment.id !== call.id) {
-    return fragment.index === undefined || Boolean(fragment.name) || (complete && Boolean(fragment.arguments));
-  }
-  if (!fragment.name || call.name === "") return false;
-  if (fragment.name !== call.name) return true;
-  const another = fragment.arguments?.trimStart() ?? "";
-  return complete && another.startsWith("{") && !call.arguments.repeats(another);
+/** True if both have ids, and not the same. */
+function isRenamed(call: GrowingCall, { id }: CallFragment): boolean {
+  return Boolean(id) && call.id !== undefined && id !== call.id;
+}
+
+/** `other`: by its id the fragment is of another call. */
+function opensNew(call: GrowingCall, { id, name = "", arguments: text = "" }: CallFragment, other: boolean): boolean {
+  const { begun, mayBeWhole, status } = call.arguments;
+  if (call.ended && (!id || id !== call.id)) return true;
+  if (call.name === "") return other && status === "complete" && text.trim() !== "";
+  if (name !== call.name) return !call.isNamedBy(name);
+  if (!begun) return false;
+  if (status !== "complete") return text.trim() !== "" && (other || mayBeWhole) && !call.arguments.fits(text);
+  if (other) return text === "" || text.trim() !== "";
+  return text.trimStart().startsWith("{") && !call.arguments.repeats(text);
 }

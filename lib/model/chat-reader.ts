@@ -16,7 +16,6 @@ import type { ToolNames } from "./tool-names.ts";
 import type { WireReader } from "./wire.ts";
 
 export class ChatReader implements WireReader {
-  finished = false;
   ended = false;
   readonly #place: Place;
   readonly #names: ToolNames;
@@ -24,6 +23,10 @@ export class ChatReader implements WireReader {
   readonly #details = new ReasoningDetails();
   #named = false;
   #begun = false;
+  /** A finish reason came. */
+  #told = false;
+  /** More came after it: in this stream a finish reason says nothing, only its end does. */
+  #lied = false;
   /** The first document that is no part of a reply. */
   #strange: string | undefined;
   #wantsReasoningBack = false;
@@ -37,6 +40,10 @@ export class ChatReader implements WireReader {
     this.#names = names;
     this.#reply = new ReplyBuilder(model);
     this.#reply.usage = toUsage({});
+  }
+
+  get finished(): boolean {
+    return this.#told && !this.#lied && !(this.#reply.inCall && this.#reply.finish !== "length");
   }
 
   read({ fields, text, exact }: Document): void {
@@ -53,7 +60,9 @@ export class ChatReader implements WireReader {
   }
 
   close(): readonly ModelEvent[] {
-    const whole = this.finished || (this.ended && this.#begun && !this.#reply.inCall);
+    const whole = this.#lied
+      ? !this.#reply.inCall && (this.#told || this.ended)
+      : this.#told || (this.ended && this.#begun && !this.#reply.inCall);
     if (!whole && !this.#begun && this.#strange !== undefined) {
       throw unreadableError(this.#place, "the endpoint sent JSON without choices", this.#strange);
     }
@@ -68,7 +77,7 @@ export class ChatReader implements WireReader {
       this.#reply.model = model;
     }
     const usage = fieldsIn(chunk, "usage");
-    if (usage !== undefined) this.#reply.usage = toUsage(usage);
+    if (usage !== undefined && COUNTS.some((count) => numberIn(usage, count) !== undefined)) this.#reply.usage = toUsage(usage);
     const choices = listIn(chunk, "choices");
     for (let position = 0; position < choices.length; position++) {
       const choice = choices[position];
@@ -83,12 +92,15 @@ export class ChatReader implements WireReader {
     this.#begun = true;
     const delta = fieldsIn(choice, "delta");
     const message = fieldsIn(choice, "message");
-    if (delta !== undefined) this.#readPart(delta, false, () => fieldsIn(exact(), "delta"));
+    if (delta !== undefined) {
+      this.#lied ||= this.#told && saysSomething(delta);
+      this.#readPart(delta, false, () => fieldsIn(exact(), "delta"));
+    }
     if (message !== undefined) this.#readPart(message, true, () => fieldsIn(exact(), "message"));
     const reason = textIn(choice, "finish_reason");
     if (reason === "error") throw reportedError(this.#place, choice.error ?? { message: "the model failed in the middle of its reply" });
     if (reason !== undefined) this.#reply.finish = this.#refused ? "content_filter" : toFinish(reason);
-    this.finished ||= reason !== undefined || message !== undefined;
+    this.#told ||= reason !== undefined || message !== undefined;
   }
 
   /** `whole`: a message, not a delta. */
@@ -169,6 +181,14 @@ export class ChatReader implements WireReader {
       : null;
     return fields === null ? [] : [{ wire: "chat", model: this.#place.model, fields }];
   }
+}
+
+const COUNTS = ["prompt_tokens", "completion_tokens", "cost"];
+
+/** Text, a thought or a piece of a call, however small. */
+function saysSomething(delta: Fields): boolean {
+  return [delta.content, delta.reasoning, delta.reasoning_content, delta.refusal].some((said) => typeof said === "string" && said !== "") ||
+    listIn(delta, "tool_calls").length > 0;
 }
 
 function toFinish(reason: string): Finish {

@@ -15,11 +15,12 @@ export type CallProgress = Extract<ModelEvent, { readonly type: "call_announced"
 
 export class GrowingCall {
   id: string | undefined;
+  /** As it came. */
   name = "";
   index: number | undefined;
   arguments = new ArgumentsText();
   ended = false;
-  /** Its name came once more and without arguments after it was complete: that may be where another call begins. */
+  /** Its name came once more and without arguments after all of it may have come: that may be where another call begins. */
   namedAgain = false;
   /** The arguments it began with. */
   #initial = "";
@@ -27,19 +28,32 @@ export class GrowingCall {
   #assumed = false;
   #ready = false;
 
-  constructor(readonly position: number) {}
+  readonly #toName: (said: string) => string;
+
+  constructor(readonly position: number, toName: (said: string) => string) {
+    this.#toName = toName;
+  }
 
   add(fragment: CallFragment): readonly CallProgress[] {
     const progress: CallProgress[] = [];
-    this.namedAgain ||= Boolean(fragment.name) && isBlank(fragment.arguments) && this.arguments.status === "complete";
+    this.namedAgain ||= Boolean(fragment.name) && isBlank(fragment.arguments) && this.arguments.mayBeWhole;
     this.id ??= fragment.id || undefined;
-    if (this.name === "" && fragment.name) {
-      this.name = fragment.name.toWellFormed();
-      progress.push({ type: "call_announced", position: this.position, name: this.name });
+    if (fragment.name && this.isNamedBy(fragment.name)) {
+      this.name = fragment.name;
+      progress.push({ type: "call_announced", position: this.position, name: this.toolName });
     }
     if (fragment.arguments) this.arguments.append(fragment.arguments);
     if (this.arguments.status === "complete") progress.push(...this.#becomeReady(this.arguments.text));
     return progress;
+  }
+
+  /** True if it has no name yet, or the beginning of this one: some servers send of a name, too, all that there is so far. */
+  isNamedBy(name: string): boolean {
+    return this.name === "" || (!this.#ready && !this.ended && !this.arguments.begun && name !== this.name && name.startsWith(this.name));
+  }
+
+  get toolName(): string {
+    return this.#toName(this.name).toWellFormed();
   }
 
   /** It begins with these arguments, which stand unless others come. */
@@ -93,7 +107,7 @@ export class GrowingCall {
   #becomeReady(text: string): readonly CallProgress[] {
     if (this.#ready || this.name === "") return [];
     this.#ready = true;
-    return [{ type: "call_ready", position: this.position, name: this.name, arguments: text.toWellFormed() }];
+    return [{ type: "call_ready", position: this.position, name: this.toolName, arguments: text.toWellFormed() }];
   }
 }
 

@@ -16,6 +16,23 @@ export class ObjectScanner {
   #rest = "";
   #digits = 0;
 
+  /** True if a character came that is no white space. */
+  get begun(): boolean {
+    return this.status !== "open" || this.#expect !== "object";
+  }
+
+  /** What `feed` would give, without taking anything. */
+  foresee(text: string): ScanStatus {
+    const copy = new ObjectScanner();
+    copy.status = this.status;
+    copy.#expect = this.#expect;
+    copy.#open.push(...this.#open);
+    copy.#inKey = this.#inKey;
+    copy.#rest = this.#rest;
+    copy.#digits = this.#digits;
+    return copy.feed(text);
+  }
+
   /** Takes the characters of `text` from `start` on. What comes after an invalid character is not looked at. */
   feed(text: string, start = 0): ScanStatus {
     let index = start;

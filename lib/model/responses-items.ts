@@ -15,12 +15,14 @@ export interface Item {
   wire: Fields;
   /** The parts of its content whose text came. */
   readonly said: Set<number>;
+  /** Of that text. */
+  characters: number;
   /** Some of its reasoning was shown. */
   thought: boolean;
 }
 
 export function newItem(key: number): Item {
-  return { key, fields: {}, opaque: undefined, wire: {}, said: new Set(), thought: false };
+  return { key, fields: {}, opaque: undefined, wire: {}, said: new Set(), characters: 0, thought: false };
 }
 
 export function isCall(wire: unknown): boolean {

@@ -96,8 +96,10 @@ export class ResponsesReader implements WireReader {
 
   #readText(fields: Fields): void {
     const item = this.#itemOf(fields);
+    const piece = textIn(fields, "delta") ?? "";
     item.said.add(numberIn(fields, "content_index") ?? 0);
-    this.#reply.addBlockText(item.key, textIn(fields, "delta") ?? "", item.fields);
+    item.characters += piece.length;
+    this.#reply.addBlockText(item.key, piece, item.fields);
   }
 
   #readThought(fields: Fields, part: string): void {
@@ -145,7 +147,9 @@ export class ResponsesReader implements WireReader {
   #sayItem(item: Item): void {
     const type = textIn(item.wire, "type");
     const content = listIn(item.wire, "content");
-    if (type === "message" && item.said.size === 0) content.forEach((part, index) => this.#sayPart(item, index, part));
+    // Some servers give all parts one number: then nothing is missing, though some numbers are.
+    const isShort = item.characters < content.reduce((sum: number, part) => sum + (textOf(part)?.length ?? 0), 0);
+    if (type === "message" && isShort) content.forEach((part, index) => this.#sayPart(item, index, part));
     if (type !== "reasoning" || item.thought) return;
     for (const [index, part] of [...listIn(item.wire, "summary"), ...content].entries()) {
       this.#reply.addThought(`${item.key}w${index}`, textIn(part, "text") ?? "");
@@ -155,11 +159,11 @@ export class ResponsesReader implements WireReader {
 
   #sayPart(item: Item, index: number, part: unknown): void {
     if (item.said.has(index)) return;
-    const refusal = textIn(part, "refusal");
-    const text = refusal ?? textIn(part, "text");
+    const text = textOf(part);
     if (text === undefined) return;
-    this.#refused ||= refusal !== undefined;
+    this.#refused ||= textIn(part, "refusal") !== undefined;
     item.said.add(index);
+    item.characters += text.length;
     this.#reply.addBlockText(item.key, text, item.fields);
   }
 
@@ -220,7 +224,9 @@ export class ResponsesReader implements WireReader {
     const usage = fieldsIn(response, "usage");
     if (usage !== undefined) this.#reply.usage = toUsage(usage);
     this.#reply.model = textIn(response, "model") ?? this.#reply.model;
-    this.#reply.finish = reason === undefined ? (this.#refused ? "content_filter" : "stop") : toFinish(reason);
+    // Incomplete without a reason: it was cut, by whatever.
+    const whole = textIn(response, "status") === "incomplete" ? "length" : "stop";
+    this.#reply.finish = reason !== undefined ? toFinish(reason) : this.#refused ? "content_filter" : whole;
     this.finished = true;
     this.ended = true;
   }
@@ -233,6 +239,11 @@ function tooMany(): ModelError {
 /** True for a document that is a response as a whole, not an event of one. */
 function isEnded(fields: Fields): boolean {
   return Array.isArray(fields.output) && ["completed", "incomplete", "failed"].includes(textIn(fields, "status") ?? "");
+}
+
+/** Of a part of a message, whether it answers or refuses. */
+function textOf(part: unknown): string | undefined {
+  return textIn(part, "refusal") ?? textIn(part, "text");
 }
 
 function toFinish(reason: string): Finish {

@@ -52,6 +52,28 @@ const TOOL = { type: "content_block_start", index: 0, content_block: { type: "to
 const END = [{ type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 5 } }, { type: "message_stop" }] as const;
 
 describe("a Messages stream", () => {
+  test("passes over blocks of other kinds with all that belongs to them", async () => {
+    const other = (index: number, type: string) => [
+      { type: "content_block_start", index, content_block: { type, id: "x", name: "web_search", input: {} } },
+      { type: "content_block_delta", index, delta: { type: "input_json_delta", partial_json: '{"query":"x"}' } },
+      { type: "content_block_stop", index },
+    ];
+    const text = [
+      { type: "content_block_start", index: 1, content_block: { type: "text", text: "" } },
+      { type: "content_block_delta", index: 1, delta: { type: "text_delta", text: "The answer." } },
+    ];
+    const call = [
+      { ...TOOL, index: 2 },
+      { type: "content_block_delta", index: 2, delta: { type: "input_json_delta", partial_json: '{"path":"a"}' } },
+      { type: "content_block_stop", index: 2 },
+    ];
+    const events = [START, ...other(0, "server_tool_use"), ...text, ...call, ...other(3, "mcp_tool_use"), ...END];
+    const { model } = await serve({ steps: [{ write: typedSse(...events) }] });
+    const reply = await replyOf(model);
+    expect(reply.text).toBe("The answer.");
+    expect(reply.calls).toEqual([{ provider_id: "toolu_1", name: "read_file", arguments: '{"path":"a"}' }]);
+  });
+
   test("announces a call with its block and gives it the moment its arguments are whole (M1)", async () => {
     const [announced, ready] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const piece = { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '{"path":"a"}' } };

@@ -27,6 +27,29 @@ test("a name and an id are well-formed Unicode, whatever came", () => {
   expect(progress.map(({ name }) => name)).toEqual(["to\ufffdol", "to\ufffdol"]);
 });
 
+describe("a new id in every fragment", () => {
+  const [index, first] = [{ index: 0 }, { id: "a", name: "t", arguments: '{"n":1}' }];
+  const begun = { id: "a", name: "t", arguments: '{"n' };
+
+  for (
+    const [title, fragments] of Object.entries({
+      "with blanks behind a whole": [{ ...index, ...first }, { ...index, id: "b", arguments: "\n" }],
+      "with the arguments once more": [{ ...index, ...first }, { ...index, id: "b", arguments: '{"n":1}' }],
+      "with nothing": [{ ...index, ...first }, { ...index, id: "b" }],
+      "without an index": [begun, { id: "b", arguments: '":' }, { id: "c", arguments: "1}" }, { id: "d", arguments: "\n" }],
+    })
+  ) {
+    test(`${title} is one call, and none without a name`, () => {
+      expect(brief(fragments)).toEqual(['a t {"n":1}']);
+    });
+  }
+
+  test("opens another call with a name, or with other arguments behind a whole", () => {
+    expect(brief([{ ...index, ...first }, { ...index, id: "b", name: "t", arguments: '{"n":1}' }])).toEqual(['a t {"n":1}', 'b t {"n":1}']);
+    expect(brief([begun, { id: "b", arguments: '":1}' }, { id: "c", name: "u", arguments: "{}" }])).toEqual(['a t {"n":1}', "c u {}"]);
+  });
+});
+
 describe("indexes and ids", () => {
   test("interleaved fragments without ids go to the call of their index (case 34)", () => {
     expect(brief([

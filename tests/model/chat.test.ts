@@ -67,6 +67,30 @@ describe("a streamed reply", () => {
     });
   });
 
+  test("is not complete with a finish reason that more came after, if its connection breaks (case 31)", async () => {
+    const call = (index: number, text: string) =>
+      delta({ tool_calls: [{ index, id: `c${index}`, function: { name: "add", arguments: text } }] });
+    const lies: readonly (readonly object[])[] = [
+      [call(0, '{"n":1}'), delta({}, "stop"), call(1, '{"n":')],
+      [delta({ content: "Delete " }, "stop"), delta({ content: "nothi" }, "stop")],
+      [delta({ content: "a" }), delta({ tool_calls: [{ index: 0, id: "c", function: { name: "add", arguments: '{"n' } }] }, "stop")],
+    ];
+    for (const chunks of lies) {
+      const error = await errorFrom({ steps: [{ write: sse(...chunks) }, { wait_ms: 20 }, { drop: true }] });
+      expect(error.kind).toBe("transport");
+    }
+    const each = ["Delete ", "nothing."].map((text) => delta({ content: text }, "stop"));
+    expect((await replyTo(streamed(...each))).text).toBe("Delete nothing.");
+    expect((await replyTo(streamed(...each, DONE))).text).toBe("Delete nothing.");
+    expect((await replyTo({ steps: [{ write: sse(...each.slice(0, 1)) }, { wait_ms: 20 }, { drop: true }] })).text).toBe("Delete ");
+  });
+
+  test("keeps the usage that came when an empty one comes after it", async () => {
+    const usage = { choices: [], usage: { prompt_tokens: 7, completion_tokens: 3 } };
+    const reply = await replyTo(streamed(delta({ content: "a" }, "stop"), usage, { choices: [], usage: {} }, DONE));
+    expect(reply.usage).toEqual({ input_tokens: 7, output_tokens: 3 });
+  });
+
   test("is complete with a finish reason and no [DONE], and with [DONE] and no finish reason", async () => {
     expect(await replyTo(streamed(delta({ content: "a" }), delta({}, "stop")))).toMatchObject({ text: "a", finish: "stop" });
     expect(await replyTo(streamed(delta({ content: "b" }), DONE))).toMatchObject({ text: "b", finish: "stop" });

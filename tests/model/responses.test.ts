@@ -52,6 +52,28 @@ describe("a Responses stream", () => {
     expect(seen).toEqual(["call_announced", "call_ready", "finished"]);
   });
 
+  test("gives the parts of a message that come only as a whole, once, however parts are numbered", async () => {
+    const content = ["part one", " PART TWO"].map((text) => ({ type: "output_text", text }));
+    const item = { type: "message", id: "msg_1", role: "assistant", content };
+    const said = (index: number, text: string) => call("output_text.delta", { item_id: "msg_1", content_index: index, delta: text });
+    const done = { ...COMPLETED, response: { ...COMPLETED.response, output: [item] } };
+    const textOf = async (...events: readonly TypedDocument[]) => {
+      const { model } = await serve({ steps: [{ write: typedSse(...events, call("output_item.done", { item }), done) }] });
+      return (await replyOf(model)).text;
+    };
+    expect(await textOf(said(0, "part one"))).toBe("part one PART TWO");
+    expect(await textOf(said(0, "part one"), said(0, " PART TWO"))).toBe("part one PART TWO");
+    expect(await textOf()).toBe("part one PART TWO");
+  });
+
+  test("is not called complete when it says that it is not", async () => {
+    const response = { status: "incomplete", incomplete_details: null, error: null, output: [] };
+    const { model } = await serve({
+      steps: [{ write: typedSse(call("output_text.delta", { delta: "I will not del" }), { type: "response.incomplete", response }) }],
+    });
+    expect(await replyOf(model)).toMatchObject({ text: "I will not del", finish: "length" });
+  });
+
   test("may say a call only as a whole, in parts and then differently, or without any arguments", async () => {
     const done = (text: string) => call("function_call_arguments.done", { arguments: text });
     const part = call("function_call_arguments.delta", { delta: '{"a":' });
