@@ -105,8 +105,9 @@ function codePoints(text: string): number {
   return count;
 }
 
-/** Decimal arithmetic: 0.3 is a multiple of 0.1. */
+/** Decimal arithmetic: 0.3 is a multiple of 0.1. Of a number that is too large for a double nobody can say: it is none. */
 function isMultiple(value: number, step: number): boolean {
+  if (!Number.isFinite(value)) return false;
   const [valueDigits, valueScale] = decimal(value);
   const [stepDigits, stepScale] = decimal(step);
   const scale = Math.max(valueScale, stepScale);

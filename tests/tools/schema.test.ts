@@ -268,6 +268,8 @@ describe("checking", () => {
     expect(await violationsOf({ properties: { n: { multipleOf: 0.1 } } }, { n: 0.3 })).toEqual([]);
     expect((await violationsOf({ properties: { n: { multipleOf: 0.1 } } }, { n: 0.35 })).length).toBe(1);
     expect(await violationsOf({ properties: { n: { multipleOf: 1e-300 } } }, { n: 1e300 })).toEqual([]);
+    const both = { properties: { n: { multipleOf: 0.01 }, s: { type: "string" } } };
+    expect((await violationsOf(both, { n: Infinity, s: 1 })).map(({ pointer }) => pointer)).toEqual(["/n", "/s"]);
     expect(await violationsOf({ properties: { s: { maxLength: 2 } } }, { s: "🦉🦉" })).toEqual([]);
   });
 
