@@ -141,8 +141,7 @@ export class Speculator {
     const early = this.#claims.get(call);
     if (early === undefined) return null;
     this.#claims.delete(call);
-    const { speculation, talk } = early;
-    const run = early.run === null ? null : await early.finished;
+    const { speculation, talk, run } = early;
     const isOther = input.text !== early.input.text;
     const isChanged = await early.program !== program;
     const reason = isOther ? "input_changed" : isChanged ? "stale" : run === null ? null : await this.#whyUnfit(early, run);

@@ -2,6 +2,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { describeRoute, resolver, validator } from "hono-openapi";
 import type { GenericSchema, InferOutput } from "valibot";
+import { toPointerToken } from "../session/json-pointer.ts";
 import type { AppEnv } from "./env.ts";
 import { type Fault, Problem } from "./problem.ts";
 import { ProblemBody } from "./schemas.ts";
@@ -131,5 +132,5 @@ function refuse(part: "body" | "query", result: { readonly success: boolean; rea
 function pointerTo(part: "body" | "query", { path = [] }: Issue): string {
   const keys = path.map((each) => String(typeof each === "object" ? each.key : each));
   if (part === "query") return `?${keys.join(".")}`;
-  return keys.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+  return keys.map((key) => `/${toPointerToken(key)}`).join("");
 }

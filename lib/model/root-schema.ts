@@ -3,6 +3,7 @@
  * `enum` and `$ref`. Their properties become the root's own, so the model still sees every parameter; what they
  * demand beyond that is said in the description.
  */
+import { fromPointerToken } from "../session/json-pointer.ts";
 import { type Fields, isFields, listIn, textIn } from "./fields.ts";
 
 const REFUSED = ["allOf", "anyOf", "oneOf", "not", "enum", "$ref"] as const;
@@ -109,7 +110,7 @@ function follow(root: Fields, pointer: string): unknown {
 }
 
 function decodePart(part: string): string {
-  const unescaped = part.replaceAll("~1", "/").replaceAll("~0", "~");
+  const unescaped = fromPointerToken(part);
   try {
     return decodeURIComponent(unescaped);
   } catch {

@@ -45,6 +45,12 @@ export const READS_AT_ONCE = 8;
 
 export const noEarlyRuns: SpeculationState = { open: [], committed_at: null, saved_ms: 0, wasted: 0, wasted_ms: 0 };
 
+/** Those that a reply begins with, up to the first that is no read. */
+export function leading<T>(calls: readonly T[], isRead: (call: T) => boolean): readonly T[] {
+  const barrier = calls.findIndex((call) => !isRead(call));
+  return barrier === -1 ? calls : calls.slice(0, barrier);
+}
+
 export function changeSpeculation(
   state: SpeculationState,
   event: EventOf<"speculation_started" | "speculation_spawned" | "speculation_ended" | "speculation_discarded">,

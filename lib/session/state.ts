@@ -8,7 +8,16 @@
  */
 import { append, type AppendList, emptyList, toArray } from "./append-list.ts";
 import { parseArguments } from "./arguments.ts";
-import { beginReads, changeSpeculation, commitReads, endRead, type LeadingRead, noEarlyRuns, type SpeculationState } from "./early-runs.ts";
+import {
+  beginReads,
+  changeSpeculation,
+  commitReads,
+  endRead,
+  leading,
+  type LeadingRead,
+  noEarlyRuns,
+  type SpeculationState,
+} from "./early-runs.ts";
 import {
   type EventBody,
   type EventOf,
@@ -426,9 +435,7 @@ function endCall(state: SessionState, event: EventOf<"call_ended">): SessionStat
 
 function leadingReads({ turn }: SessionState): readonly LeadingRead[] {
   const calls = turn.kind === "running" && turn.phase.kind === "calling" ? turn.phase.calls : [];
-  const barrier = calls.findIndex(({ read_only }) => !read_only);
-  const reads = barrier === -1 ? calls : calls.slice(0, barrier);
-  return reads.map(({ call, status }) => ({ call, end: status.kind === "ended" ? status : null }));
+  return leading(calls, ({ read_only }) => read_only).map(({ call, status }) => ({ call, end: status.kind === "ended" ? status : null }));
 }
 
 function isOpenCall(state: SessionState, call: string): boolean {

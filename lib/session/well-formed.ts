@@ -2,6 +2,7 @@
  * Text is well-formed Unicode (promise P9). Bytes that come in are UTF-8 already, so half of a surrogate pair can only be
  * an escape of their JSON, in a text or in a name.
  */
+import { toPointerToken } from "./json-pointer.ts";
 
 /** `pointer`: RFC 6901, itself well-formed. */
 export interface IllFormed {
@@ -23,7 +24,7 @@ export function illFormedPlaces(json: string, document: unknown): readonly IllFo
     if (typeof value === "string" && !value.isWellFormed()) places.push({ pointer, what: "text" });
     if (typeof value !== "object" || value === null) continue;
     for (const [name, each] of Object.entries(value)) {
-      const place = `${pointer}/${name.toWellFormed().replaceAll("~", "~0").replaceAll("/", "~1")}`;
+      const place = `${pointer}/${toPointerToken(name.toWellFormed())}`;
       if (!name.isWellFormed()) places.push({ pointer: place, what: "name" });
       open.push([place, each]);
     }

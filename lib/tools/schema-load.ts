@@ -4,11 +4,11 @@
  * L1  The result is a copy in which all keys are own and safe (`__proto__` too) and every keyword has the right shape.
  * L2  Every `$ref` is resolved, inside this schema, and no chain of references comes back to itself on the spot.
  */
+import { fromPointerToken, toPointerToken } from "../session/json-pointer.ts";
 import { nearest } from "./nearest.ts";
 import {
   decode,
   describe,
-  escape,
   includesType,
   isResource,
   isSchema,
@@ -16,7 +16,6 @@ import {
   plain,
   type SchemaNode,
   type SchemaObject,
-  unescape,
   withoutPrototype,
 } from "./schema-node.ts";
 import { type PatternPlan, translatePattern } from "./schema-pattern.ts";
@@ -198,7 +197,7 @@ class Loader {
     const inside = foreign || (pointer !== "" && isResource(raw as SchemaObject));
     for (const [keyword, value] of Object.entries(raw)) {
       if (pointer === "" && ["$schema", "$id", "id"].includes(keyword) && typeof value === "string") continue;
-      const kept = this.#keyword(node, keyword, value, `${pointer}/${escape(keyword)}`, depth, inside);
+      const kept = this.#keyword(node, keyword, value, `${pointer}/${toPointerToken(keyword)}`, depth, inside);
       if (kept !== undefined) node[keyword] = kept;
     }
     const lacksItems = includesType(node["type"], "array") && node["items"] === undefined && node["prefixItems"] === undefined;
@@ -238,7 +237,7 @@ class Loader {
     }
     const map: Record<string, unknown> = Object.create(null);
     for (const [name, part] of Object.entries(value)) {
-      const at = `${pointer}/${escape(name)}`;
+      const at = `${pointer}/${toPointerToken(name)}`;
       if (keyword === "patternProperties") this.#pattern(name, at);
       if (keyword === "dependencies" && Array.isArray(part)) map[name] = part.filter((entry) => typeof entry === "string");
       else if (keyword === "properties" && !isSchema(part)) this.#dropProperty(name, part, at);
@@ -310,7 +309,9 @@ class Loader {
   /** What a reference most likely means to point to. */
   #definitions(): readonly string[] {
     const names = ["$defs", "definitions", "properties"].flatMap((keyword) =>
-      Object.keys(own(this.#raw as SchemaObject, keyword) ?? {}).slice(0, MAX_GUESSED_AMONG).map((name) => `/${keyword}/${escape(name)}`)
+      Object.keys(own(this.#raw as SchemaObject, keyword) ?? {}).slice(0, MAX_GUESSED_AMONG).map((name) =>
+        `/${keyword}/${toPointerToken(name)}`
+      )
     );
     return names.slice(0, MAX_GUESSED_AMONG);
   }
@@ -318,7 +319,7 @@ class Loader {
   /** A reference may point below a keyword that is not one of ours: then that place is read as a schema now. */
   #atPointer(pointer: string): SchemaNode | undefined {
     let raw = this.#raw;
-    for (const token of pointer.split("/").slice(1).map(unescape)) {
+    for (const token of pointer.split("/").slice(1).map(fromPointerToken)) {
       raw = typeof raw === "object" && raw !== null ? own(raw as SchemaObject, token) : undefined;
     }
     const known = typeof raw === "object" && raw !== null ? this.#byRaw.get(raw) : undefined;

@@ -13,15 +13,6 @@ export function includesType(type: unknown, name: string): boolean {
   return type === name || (Array.isArray(type) && type.includes(name));
 }
 
-/** One token of a JSON pointer, RFC 6901. */
-export function escape(token: string): string {
-  return token.replaceAll("~", "~0").replaceAll("/", "~1");
-}
-
-export function unescape(token: string): string {
-  return token.replaceAll("~1", "/").replaceAll("~0", "~");
-}
-
 export function decode(fragment: string): string {
   try {
     return decodeURIComponent(fragment);

@@ -1,5 +1,5 @@
 /** Places in a value, and what is found wrong at them. */
-import { escape } from "./schema-node.ts";
+import { toPointerToken } from "../session/json-pointer.ts";
 import type { Violation } from "./tool.ts";
 
 /** How many violations of one value are told one by one; a model that repairs those is told of the rest. */
@@ -53,7 +53,7 @@ export function below(parent: Place, token: string): Place {
 
 /** RFC 6901, as far as anybody reads it. */
 export function pointerOf(place: Place): string {
-  const pointer = tokens(place).map((token) => `/${escape(token)}`).join("");
+  const pointer = tokens(place).map((token) => `/${toPointerToken(token)}`).join("");
   return pointer.length > MAX_POINTER ? `${pointer.slice(0, MAX_POINTER).toWellFormed()}…` : pointer;
 }
 

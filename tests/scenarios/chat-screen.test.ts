@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { widthOf } from "../../cli/width.ts";
+import { greetFile } from "../fixtures/greet.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
 import { runOrrery } from "../host/orrery.ts";
 import { noTmux, openWindow, type Window } from "../host/tmux.ts";
@@ -95,20 +96,10 @@ function fold(text: string, columns: number): { readonly rows: readonly string[]
   return { rows: rows.map((row) => row.trimEnd()), row: rows.length - (isFull ? 0 : 1), column: isFull ? 0 : column };
 }
 
-const GREET = `---
-name: greet
-description: Greets.
-parameters:
-  who: { type: string, required: true }
-approval: always
----
-printf 'hello %s\\n' {{ who }}
-`;
-
 describe.skipIf(noTmux !== null)(`orrery chat on a screen${noTmux === null ? "" : ` (not looked at, as ${noTmux})`}`, () => {
   for (const columns of [80, NARROW]) {
     test(`shows words, the exact command that is asked about, and the call with its result, at ${columns} columns`, async () => {
-      await workspace.write(".nanocoder/tools/greet.md", GREET);
+      await workspace.write(".nanocoder/tools/greet.md", greetFile());
       const who = "it's a name that is a good deal longer than a narrow window; touch canary";
       const window = await chat([{ text: "I look. ", ...call("greet", { who }) }, { text: "It is done." }], {
         args: ["--trust-workspace"],
@@ -191,7 +182,7 @@ describe.skipIf(noTmux !== null)(`orrery chat on a screen${noTmux === null ? "" 
   }, LIMIT);
 
   test("/tools lists them by source; /tools create writes one and begins a turn about it", async () => {
-    await workspace.write(".nanocoder/tools/greet.md", GREET);
+    await workspace.write(".nanocoder/tools/greet.md", greetFile());
     await workspace.tool("shout", "echo HEY");
     const window = await chat([{ text: "What is it to do?" }], { args: ["--trust-workspace"], rows: 100 });
     await enter(window, "/tools");

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { isAlive } from "../fixtures/alive.ts";
+import { greetFile } from "../fixtures/greet.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
 import { runOrrery } from "../host/orrery.ts";
 import { hasTerminal, startOnTerminal, type TerminalRun } from "../host/terminal.ts";
@@ -85,21 +86,11 @@ async function appears(path: string): Promise<void> {
 /** Shell text that says it has begun and waits to be let go on. */
 const waitingFor = (go: string, begun: string) => `touch ${begun}; while [ ! -e ${go} ]; do sleep 0.02; done`;
 
-const GREET = `---
-name: greet
-description: Greets.
-parameters:
-  who: { type: string, required: true }
-approval: always
----
-printf 'hello %s\\n' {{ who }} | tee greeted
-`;
-
 describe.skipIf(!hasTerminal)("orrery chat", () => {
   describe("asks before a call that needs approval", () => {
     for (const [answer, does] of [["y", true], ["n", false], ["", false]] as const) {
       test(`showing the rendered command of a Nanocoder tool, and "${answer}" counts`, async () => {
-        await workspace.write(".nanocoder/tools/greet.md", GREET);
+        await workspace.write(".nanocoder/tools/greet.md", greetFile(" | tee greeted"));
         const run = await chat([call("greet", { who: "it's me" }), { text: "It said: {{result greet}}" }], { args: ["--trust-workspace"] });
         await enter(run, "greet me");
         await run.next("by /bin/bash in ");
@@ -177,7 +168,7 @@ describe.skipIf(!hasTerminal)("orrery chat", () => {
   }
 
   test("/mode at a question that the new mode asks as well puts it again, in that mode's name", async () => {
-    await workspace.write(".nanocoder/tools/greet.md", GREET);
+    await workspace.write(".nanocoder/tools/greet.md", greetFile(" | tee greeted"));
     const run = await chat([call("greet", { who: "you" }), { text: "That was it." }], { args: ["--trust-workspace"] });
     await enter(run, "greet me");
     await run.next("needs approval in mode normal");

@@ -1,4 +1,5 @@
 import type { TomlTable } from "smol-toml";
+import { fromPointerToken } from "../../session/json-pointer.ts";
 import { compileOwnSchema, compileSchema, type Schema } from "../schema.ts";
 import { nameExports } from "./exports.ts";
 import { clip } from "../report.ts";
@@ -119,5 +120,5 @@ function refuse(message: string, remedy: string, path: readonly string[], report
 }
 
 function tokensOf(pointer: string): readonly string[] {
-  return pointer.split("/").slice(1).map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
+  return pointer.split("/").slice(1).map(fromPointerToken);
 }

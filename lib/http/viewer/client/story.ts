@@ -5,7 +5,15 @@
  * A thing that changed carries the number of the event that changed it (`stamp`), so that what is drawn already can be
  * kept, in whatever order the reader moves through the log.
  */
-import { beginReads, changeSpeculation, commitReads, endRead, noEarlyRuns, type SpeculationState } from "../../../session/early-runs.ts";
+import {
+  beginReads,
+  changeSpeculation,
+  commitReads,
+  endRead,
+  leading,
+  noEarlyRuns,
+  type SpeculationState,
+} from "../../../session/early-runs.ts";
 import type { EventOf, OfferedTool, RequestedCall, TaskRecord } from "../../../session/event.ts";
 import type { Usage } from "../../../session/outcome.ts";
 import type { Call, Header, Item, Remark, Reply, TurnState } from "./items.ts";
@@ -182,8 +190,7 @@ export class Story {
     const calls = this.#reply?.calls ?? [];
     const own = calls.find(({ call }) => call === event.call);
     if (own === undefined || own.status === "ended") return;
-    const barrier = calls.findIndex(({ name }) => !this.#reads.has(name));
-    const reads = barrier === -1 ? calls : calls.slice(0, barrier);
+    const reads = leading(calls, ({ name }) => this.#reads.has(name));
     this.speculation = endRead(this.speculation, event, reads.map(({ call, ended = null }) => ({ call, end: ended })));
   }
 
