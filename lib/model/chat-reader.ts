@@ -92,10 +92,7 @@ export class ChatReader implements WireReader {
     this.#begun = true;
     const delta = fieldsIn(choice, "delta");
     const message = fieldsIn(choice, "message");
-    if (delta !== undefined) {
-      this.#lied ||= this.#told && saysSomething(delta);
-      this.#readPart(delta, false, () => fieldsIn(exact(), "delta"));
-    }
+    if (delta !== undefined) this.#readPart(delta, false, () => fieldsIn(exact(), "delta"));
     if (message !== undefined) this.#readPart(message, true, () => fieldsIn(exact(), "message"));
     const reason = textIn(choice, "finish_reason");
     if (reason === "error") throw reportedError(this.#place, choice.error ?? { message: "the model failed in the middle of its reply" });
@@ -121,13 +118,13 @@ export class ChatReader implements WireReader {
 
   #say(text: string, whole: boolean): void {
     if (text === "" || (whole && this.#streamed.text)) return;
-    this.#streamed.text ||= !whole;
+    this.#brings("text", whole);
     this.#reply.addText(text);
   }
 
   #think(text: string, whole: boolean): void {
     if (text === "" || (whole && this.#streamed.reasoning)) return;
-    this.#streamed.reasoning ||= !whole;
+    this.#brings("reasoning", whole);
     this.#reply.addReasoning(text);
   }
 
@@ -150,8 +147,14 @@ export class ChatReader implements WireReader {
 
   #readCalls(list: readonly CallFragment[], whole: boolean): void {
     if (whole && this.#streamed.calls) return this.#reply.settleCalls(list);
-    this.#streamed.calls ||= !whole;
+    this.#brings("calls", whole);
     this.#reply.addCalls(list);
+  }
+
+  #brings(what: "text" | "reasoning" | "calls", whole: boolean): void {
+    if (whole) return;
+    this.#streamed[what] = true;
+    this.#lied ||= this.#told;
   }
 
   #toCall(call: unknown, position: number, exact: () => unknown): CallFragment {
@@ -184,12 +187,6 @@ export class ChatReader implements WireReader {
 }
 
 const COUNTS = ["prompt_tokens", "completion_tokens", "cost"];
-
-/** Text, a thought or a piece of a call, however small. */
-function saysSomething(delta: Fields): boolean {
-  return [delta.content, delta.reasoning, delta.reasoning_content, delta.refusal].some((said) => typeof said === "string" && said !== "") ||
-    listIn(delta, "tool_calls").length > 0;
-}
 
 function toFinish(reason: string): Finish {
   switch (reason.toLowerCase()) {

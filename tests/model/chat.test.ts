@@ -73,6 +73,7 @@ describe("a streamed reply", () => {
     const lies: readonly (readonly object[])[] = [
       [call(0, '{"n":1}'), delta({}, "stop"), call(1, '{"n":')],
       [delta({ content: "Delete " }, "stop"), delta({ content: "nothi" }, "stop")],
+      [delta({ content: "Delete " }, "stop"), delta({ content: [{ type: "text", text: "nothi" }] }, "stop")],
       [delta({ content: "a" }), delta({ tool_calls: [{ index: 0, id: "c", function: { name: "add", arguments: '{"n' } }] }, "stop")],
     ];
     for (const chunks of lies) {
