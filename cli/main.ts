@@ -7,7 +7,7 @@
  */
 import { writeSync } from "node:fs";
 import process from "node:process";
-import { missingPermissions } from "../lib/platform/host.ts";
+import { isInit, missingPermissions } from "../lib/platform/host.ts";
 import type { Ending } from "./ending.ts";
 import { versionLine } from "./version-line.ts";
 
@@ -29,9 +29,9 @@ process.exit(await start(process.argv.slice(2)));
 
 /** As the first process of a container it only looks after itself, run once more beneath. */
 async function start(args: readonly string[]): Promise<number> {
-  if (process.pid === 1 && missingPermissions().length === 0) {
-    const { isInit, runBeneath } = await import("../lib/platform/init.ts");
-    if (isInit()) return await runBeneath(args);
+  if (isInit() && missingPermissions().length === 0) {
+    const { runBeneath } = await import("../lib/platform/init.ts");
+    return await runBeneath(args);
   }
   return EXIT_CODES[await main(args)];
 }

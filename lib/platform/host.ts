@@ -94,6 +94,11 @@ export function describeHost(): string {
   return `${host} ${process.platform} ${process.arch}`;
 }
 
+/** Whether this process is the first of a container. */
+export function isInit(): boolean {
+  return process.pid === 1 && process.platform === "linux";
+}
+
 /** What Deno may be allowed. It lets nobody look into `/proc` who is not allowed everything. */
 const PERMISSIONS = ["run", "read", "write", "env", "net", "ffi", "sys", "import"];
 

@@ -3,7 +3,8 @@
  * `docker exec`), and none can be told from another. So the program runs as a child of its own: orphans of its calls go
  * to that child, the nearest ancestor that asks for them, and everybody else's come here.
  *
- * I1  Nobody is signalled here but that child, and only with what this process was sent.
+ * I1  Nobody is signalled here but that child, and only with what this process was sent and the child was not: what the
+ *     keys of a terminal mean goes to the whole group that stands before it.
  * I2  Every zombie that was adopted is collected.
  * I3  This process ends as that child does, and the kernel takes along what is left in the container.
  */
@@ -11,22 +12,18 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { constants } from "node:os";
 import process from "node:process";
-import { isatty } from "node:tty";
 import { readStat } from "./proc.ts";
 import { childrenOfMainThread, collectZombie } from "./reaper.ts";
 import { ownCommand } from "./self.ts";
-
-/** Whether this process is the first of a container. */
-export function isInit(): boolean {
-  return process.platform === "linux" && process.pid === 1;
-}
 
 /** Runs this same program beneath; resolves to the exit code of both. */
 export async function runBeneath(args: readonly string[]): Promise<number> {
   const [program = "", ...rest] = ownCommand(...args);
   const child = spawn(program, rest, { stdio: "inherit" });
   const ended = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
-  for (const signal of passedOn()) process.on(signal, () => pass(signal, child));
+  for (const signal of SIGNALS) process.on(signal, () => pass(signal, child));
+  // They are listened to in any case: else the host would end this process, and with it the container.
+  for (const signal of KEYS) process.on(signal, () => readStat(process.pid)?.foreground === true || pass(signal, child));
   const sweep = setInterval(() => collectZombies(child.pid), SWEEP_MS);
   const [code, signal] = await ended;
   clearInterval(sweep);
@@ -35,12 +32,7 @@ export async function runBeneath(args: readonly string[]): Promise<number> {
 
 const SWEEP_MS = 250;
 const SIGNALS = ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"] as const;
-/** A terminal sends these to all that stand before it: the child has got them. */
 const KEYS = ["SIGINT", "SIGQUIT"] as const;
-
-function passedOn(): readonly NodeJS.Signals[] {
-  return isatty(0) ? SIGNALS : [...SIGNALS, ...KEYS];
-}
 
 /** Not `child.kill`: on Deno 2.9 that takes the child for dead, whatever it does about the signal. */
 function pass(signal: NodeJS.Signals, { pid, exitCode, signalCode }: ChildProcess): void {

@@ -14,6 +14,8 @@ export interface ProcessStat {
   readonly ppid: number;
   readonly pgid: number;
   readonly sid: number;
+  /** Its group stands before a terminal, which sends what its keys mean to all of the group. */
+  readonly foreground: boolean;
   /** Clock ticks since boot. */
   readonly start_time: string;
   /** Not a zombie: some thread of it still runs. */
@@ -93,7 +95,7 @@ function parseStat(text: string): ProcessStat | null {
   const open = text.indexOf("(");
   const close = text.lastIndexOf(")");
   const fields = text.slice(close + 2).split(" ");
-  const [state, ppid, pgid, sid] = fields;
+  const [state, ppid, pgid, sid, terminal, before] = fields;
   const start_time = fields[19];
   if (open < 0 || close < 0 || state === undefined || start_time === undefined) return null;
   // A main thread that has ended is a zombie while other threads go on.
@@ -104,6 +106,7 @@ function parseStat(text: string): ProcessStat | null {
     ppid: Number(ppid),
     pgid: Number(pgid),
     sid: Number(sid),
+    foreground: terminal !== "0" && before === pgid,
     start_time,
     alive: (state !== "Z" && state !== "X") || threads > 1,
     kernel: (Number(fields[6]) & PF_KTHREAD) !== 0,

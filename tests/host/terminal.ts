@@ -7,6 +7,8 @@ export interface TerminalStart {
   readonly cwd: string;
   readonly home: string;
   readonly columns?: number;
+  /** A program that executes its arguments. */
+  readonly through?: readonly string[];
   /** On top of a bare environment. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -28,8 +30,8 @@ export interface TerminalRun {
 /** macOS and BSD have another `script`. */
 export const hasTerminal = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
 
-export function startOnTerminal(args: readonly string[], { cwd, home, columns = 80, env = {} }: TerminalStart): TerminalRun {
-  const line = [...quietCommand(), ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
+export function startOnTerminal(args: readonly string[], { cwd, home, columns = 80, through = [], env = {} }: TerminalStart): TerminalRun {
+  const line = [...through, ...quietCommand(), ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
   const child = spawn("script", ["-qec", `stty cols ${columns} rows 40 -echo; exec ${line}`, "/dev/null"], {
     cwd,
     env: {

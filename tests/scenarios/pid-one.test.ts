@@ -10,6 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { listPids, type ProcessStat, readStat } from "../../lib/platform/proc.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
 import { ended, runOrrery, signal, startOrrery } from "../host/orrery.ts";
+import { hasTerminal, startOnTerminal } from "../host/terminal.ts";
 
 const unshare = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"];
 const permitted = spawnSync(unshare[0] ?? "", [...unshare.slice(1), "true"]).status === 0;
@@ -78,18 +79,44 @@ describe.skipIf(!permitted)("as PID 1 (skipped where unshare is not permitted)",
     expect(readFileSync(join(workspace.path, "zombies"), "utf8")).toBe("");
   }, 30_000);
 
-  test("a signal reaches the run, and the exit code is its own", async () => {
-    await workspace.tool("wait", "touch running; exec sleep 300");
-    const child = startOrrery(args(await workspace.script({ calls: [call("wait")] }, { text: "done" })), start());
-    const end = ended(child);
-    await until("the tool runs", () => existsSync(join(workspace.path, "running")));
-    const init = firstOf(child.pid);
-    if (init === undefined) throw new Error("there is no PID 1");
-    // The first lets the tool finish, the second ends it.
-    process.kill(init.pid, "SIGTERM");
-    await sleep(300);
-    process.kill(init.pid, "SIGTERM");
-    expect((await end).code).toBe(143);
-    signal(child, "SIGKILL");
-  }, 30_000);
+  for (const [input, more] of [["a terminal", []], ["a file", ["sh", "-c", 'exec "$@" < go', "sh"]]] as const) {
+    test.skipIf(!hasTerminal)(
+      `Ctrl-C at a terminal (skipped where there is no util-linux script) counts once, with ${input} as input`,
+      async () => {
+        await workspace.tool("wait", "touch running; sleep 1; touch finished");
+        await workspace.write("go", "go");
+        const model = await workspace.script({ calls: [call("wait")] }, { text: "never" });
+        const run = startOnTerminal(["run", "--trust-workspace", "--mode", "yolo", "--model", model, more.length === 0 ? "go" : "-"], {
+          cwd: workspace.path,
+          home: workspace.home,
+          through: [...unshare, ...more],
+        });
+        await until("the tool runs", () => existsSync(join(workspace.path, "running")));
+        run.type("\x03");
+        const { code, shown } = await run.ended();
+        expect([code, existsSync(join(workspace.path, "finished"))]).toEqual([130, true]);
+        expect(shown).toContain("Stopping at the next safe point");
+        const { stdout } = await runOrrery(["sessions", "list", "--json"], { cwd: workspace.path, home: workspace.home });
+        expect((JSON.parse(stdout) as { sessions: object[] }).sessions).toMatchObject([{ status: "idle" }]);
+      },
+      30_000,
+    );
+  }
+
+  for (const [name, code] of [["SIGTERM", 143], ["SIGINT", 130]] as const) {
+    test(`${name} reaches the run, each time, and the exit code is its own`, async () => {
+      await workspace.tool("wait", "touch running; exec sleep 300");
+      const child = startOrrery(args(await workspace.script({ calls: [call("wait")] }, { text: "done" })), start());
+      const end = ended(child);
+      await until("the tool runs", () => existsSync(join(workspace.path, "running")));
+      const init = firstOf(child.pid);
+      if (init === undefined) throw new Error("there is no PID 1");
+      // The first lets the tool finish, the second ends it.
+      process.kill(init.pid, name);
+      await sleep(300);
+      process.kill(init.pid, name);
+      expect((await end).code).toBe(code);
+      signal(child, "SIGKILL");
+    }, 30_000);
+  }
 });
