@@ -3,11 +3,9 @@
  * pipes, standard input a file, a pipe that stays open, or /dev/null, nothing else inherited, and every way to fail one `SpawnFailure`.
  */
 import { Buffer } from "node:buffer";
-import { randomUUID } from "node:crypto";
-import { closeSync, openSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { closeSync } from "node:fs";
 import { bun, type BunChild, type BunHost, deno, type DenoChild, type DenoHost } from "./host.ts";
+import { openInput } from "./input-file.ts";
 import { type InputPipe, type OutputPipe, readDescriptor, toOutputPipe, writeDescriptor } from "./pipe-ends.ts";
 import { closePipe, openPipe, type Pipe } from "./pipes.ts";
 
@@ -109,23 +107,6 @@ function startOnBun(host: BunHost, request: SpawnRequest, stdio: BunStdio): BunC
 export function statusOnBun(child: BunChild): ExitStatus {
   if (child.signalCode !== null) return { kind: "signalled", signal: signalName(child.signalCode) };
   return { kind: "exited", code: child.exitCode ?? 0 };
-}
-
-/** A file without a name: nothing to block on, nobody to get EPIPE, nothing left behind. Readable by us alone. */
-function openInput(text: string): number {
-  const refusals: unknown[] = [];
-  for (const folder of new Set([tmpdir(), "/dev/shm"])) {
-    const path = join(folder, `orrery-${randomUUID()}`);
-    try {
-      writeFileSync(path, text, { mode: 0o600, flag: "wx" });
-      return openSync(path, "r");
-    } catch (error) {
-      refusals.push(error);
-    } finally {
-      rmSync(path, { force: true });
-    }
-  }
-  throw refusals[0];
 }
 
 function spawnOnDeno(host: DenoHost, request: SpawnRequest): SpawnedProcess {

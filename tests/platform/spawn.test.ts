@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
-import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, closeSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { identifyChild, readStat } from "../../lib/platform/proc.ts";
+import { openInFolder } from "../../lib/platform/input-file.ts";
 import type { OutputPipe } from "../../lib/platform/pipe-ends.ts";
 import { OPEN_INPUT, SpawnFailure, spawnProcess, type SpawnRequest } from "../../lib/platform/spawn.ts";
 
@@ -53,6 +54,36 @@ test("input arrives whole, and then ends", async () => {
 test.skipIf(onDeno)("the input file has no name (on Deno it is a pipe)", async () => {
   const { stdout } = await finish(sh("readlink /proc/$$/fd/0; stat -L -c '%h %a' /proc/$$/fd/0", { stdin: "secret" }));
   expect(stdout).toMatch(/ \(deleted\)\n0 600\n$/);
+});
+
+test.skipIf(onDeno || process.platform !== "linux")(
+  "input needs no folder to write to (on Deno it is a pipe, on macOS it does)",
+  async () => {
+    const before = process.env["TMPDIR"];
+    process.env["TMPDIR"] = "/proc/no/such/folder";
+    try {
+      expect((await finish(sh("readlink /proc/$$/fd/0; cat", { cwd: "/", stdin: "in\n" }))).stdout).toBe("/memfd:orrery (deleted)\nin\n");
+    } finally {
+      if (before === undefined) delete process.env["TMPDIR"];
+      else process.env["TMPDIR"] = before;
+    }
+  },
+);
+
+test("where input is a file in a folder, the first that takes it is taken, and if none does each says why", () => {
+  const folder = mkdtempSync(join(tmpdir(), "orrery-input-"));
+  const file = join(folder, "file");
+  writeFileSync(file, "");
+  try {
+    const descriptor = openInFolder("in", [file, folder]);
+    expect([readFileSync(descriptor, "utf8"), readdirSync(folder)]).toEqual(["in", ["file"]]);
+    closeSync(descriptor);
+    expect(() => openInFolder("in", [file, join(folder, "none")])).toThrow(
+      /^there is no place for its standard input \(ENOTDIR.*; ENOENT.*\): set TMPDIR to a folder that this user can write to$/,
+    );
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test("a child leads its own session and group", async () => {

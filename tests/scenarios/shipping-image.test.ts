@@ -150,6 +150,36 @@ describe.skipIf(!hasBinary || !canContain)("in a bare Debian (needs root and deb
     });
   }, 60_000);
 
+  test("without any folder for temporary files script tools and hooks run, and doctor says what others may miss", async () => {
+    const work = folderForAll("bare-work");
+    const data = folderForAll("bare-data");
+    mkdirSync(join(data, "config"));
+    mkdirSync(join(work, ".stella/tools"), { recursive: true });
+    const hook = { hooks: [{ type: "command", command: "cat > /work/asked" }] };
+    const settings = { model: "script:/work/script.json", trust: "all", hooks: { PreToolUse: [hook] } };
+    writeFileSync(join(data, "config/settings.json"), JSON.stringify(settings));
+    const replies = [{ calls: [{ name: "echo", arguments: { said: "by a file" } }] }, { text: "{{result echo}}" }];
+    writeFileSync(join(work, "script.json"), JSON.stringify({ replies }));
+    writeFileSync(join(work, ".stella/tools/echo.toml"), 'name = "echo"\ndescription = "Says what it is given."\ncommand = ["cat"]\n');
+    const bare = (...command: readonly string[]) =>
+      finish(runImage(image, { command, mounts: { "/work": work, "/data": data }, tmp: false }));
+    expect(await bare("sh", "-c", "for f in / /tmp /var/tmp /dev/shm; do touch $f/x 2>/dev/null && echo $f; done; true")).toMatchObject({
+      code: 0,
+      stdout: "",
+    });
+    expect(await bare("orrery", "run", "go")).toMatchObject({ code: 0, stdout: expect.stringContaining('"said":"by a file"') });
+    expect(readFileSync(join(work, "asked"), "utf8")).toContain("by a file");
+    const { code, stdout } = await bare("orrery", "doctor", "--json");
+    const { findings } = JSON.parse(stdout) as { readonly findings: readonly object[] };
+    expect(code).toBe(0);
+    expect(findings).toContainEqual({
+      check: "machine",
+      level: "warning",
+      text: expect.stringMatching(/^Temporary files cannot be made in \/tmp \(EROFS/),
+      remedy: expect.stringContaining("--tmpfs /tmp"),
+    });
+  }, 60_000);
+
   test("as PID 1 the server is healthy, collects what tools leave behind, and lets a running turn end on SIGTERM", async () => {
     const data = folderForAll("serve-data");
     const work = folderForAll("serve-work");

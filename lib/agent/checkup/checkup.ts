@@ -13,6 +13,7 @@ import type { Finding } from "./finding.ts";
 import { checkJournal } from "./journal.ts";
 import { checkMachine } from "./machine.ts";
 import { checkModel } from "./model.ts";
+import { checkTemporary } from "./temporary.ts";
 import { checkWorker } from "./worker.ts";
 import { checkServers } from "./servers.ts";
 import { checkHooks, checkSpeculation, checkTools } from "./workshop.ts";
@@ -21,6 +22,7 @@ import { checkHooks, checkSpeculation, checkTools } from "./workshop.ts";
 export async function* checkAll(options: AgentOptions): AsyncGenerator<Finding> {
   const env = options.env ?? process.env;
   yield* checkMachine();
+  yield* checkTemporary(env);
   yield* checkContainment(env);
   let agent;
   try {
