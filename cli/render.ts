@@ -1,11 +1,12 @@
 /**
  * A run as a person sees it: the model's words on standard output, what happens on standard error. On a terminal the
- * words come as they are written, and what runs now is shown on a line that is written over; elsewhere standard output
- * gets the final answer alone, and nothing is written over.
+ * words come as they are written, and what runs now is shown on a line that is written over, or, on a dumb one, in a
+ * line of its own once it takes longer than a second; elsewhere standard output gets the final answer alone.
  */
 import { isKnown, type LiveEvent, type SessionEvent, type StoredEvent, type TurnResult } from "../mod.ts";
 import { createNarrator, type Narrator, shortInput } from "./narration.ts";
 import { oneLine, type Out, printable, type Shell, wrap } from "./terminal.ts";
+import { createWaiting, type Waiting } from "./waiting.ts";
 import { widthOf } from "./width.ts";
 
 const UNANSWERED =
@@ -22,6 +23,8 @@ export class Renderer {
   #spoken = false;
   #midLine = false;
   #hasStatus = false;
+  /** On a dumb terminal. */
+  #waiting: Waiting | null = null;
 
   constructor({ out, err }: Shell) {
     this.#out = out;
@@ -92,15 +95,22 @@ export class Renderer {
   }
 
   #showStatus(text: string, ending = ""): void {
-    if (!this.#err.canRewrite || this.#midLine) return;
+    if (this.#midLine) return;
     this.#clearStatus();
-    this.#err.write(this.#err.colors.dim(`  ${oneLine(text, this.#err.columns - 3 - ending.length)}${ending}`));
+    const { canRewrite, columns } = this.#err;
+    if (!canRewrite) {
+      this.#waiting = createWaiting(this.#err, `  ${oneLine(text, columns - 7 - ending.length)}${ending}`);
+      return this.#waiting.start();
+    }
+    this.#err.write(this.#err.colors.dim(`  ${oneLine(text, columns - 3 - ending.length)}${ending}`));
     this.#hasStatus = true;
   }
 
   #clearStatus(): void {
     if (this.#hasStatus) this.#err.write("\r\x1b[K");
     this.#hasStatus = false;
+    this.#waiting?.stop();
+    this.#waiting = null;
   }
 
   #tell(line: string): void {

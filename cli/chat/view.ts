@@ -34,8 +34,8 @@ export class View {
   #add(event: SessionEvent): void {
     if (event.type === "reply_committed") {
       for (const { call, name, arguments: text } of event.calls) this.#asked.set(call, `${name} ${shortInput(text)}`);
-    } else if (event.type === "call_started" && !this.#shell.err.canRewrite) {
-      // Elsewhere a line that is written over says so.
+    } else if (event.type === "call_started" && !this.#shell.err.isTerminal) {
+      // On a terminal the renderer says so.
       this.#say([`  running ${oneLine(this.#asked.get(event.call) ?? event.name, this.#width)}`]);
     } else if (event.type === "call_ended" && !event.result.is_error) {
       this.#say(excerptOf(event.result.text, this.#width));

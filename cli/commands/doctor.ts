@@ -3,27 +3,27 @@ import { toAgentOptions } from "../agent.ts";
 import type { DoctorFlags } from "../flags.ts";
 import type { Ending } from "../ending.ts";
 import { type Out, printable, type Shell, wrap } from "../terminal.ts";
+import { createWaiting } from "../waiting.ts";
 
 export async function doctor(shell: Shell, flags: DoctorFlags): Promise<Ending> {
   const findings: Finding[] = [];
-  const isWatched = shell.err.canRewrite && !flags.json;
-  if (isWatched) shell.err.write(WAITING);
-  for await (const finding of flags.server === undefined ? examine({ env: shell.env, ...toAgentOptions(flags) }) : once(flags.server)) {
-    findings.push(finding);
-    if (flags.json) continue;
-    if (isWatched) shell.err.write(CLEAR);
-    shell.out.write(`${toLines(finding, shell.out).join("\n")}\n`);
-    if (isWatched) shell.err.write(WAITING);
+  // An endpoint may take its time.
+  const waiting = createWaiting(shell.err, "checking");
+  waiting.start();
+  try {
+    for await (const finding of flags.server === undefined ? examine({ env: shell.env, ...toAgentOptions(flags) }) : once(flags.server)) {
+      findings.push(finding);
+      waiting.stop();
+      if (!flags.json) shell.out.write(`${toLines(finding, shell.out).join("\n")}\n`);
+      waiting.start();
+    }
+  } finally {
+    waiting.stop();
   }
-  if (isWatched) shell.err.write(CLEAR);
   const ok = findings.every(({ level }) => level !== "error");
   if (flags.json) shell.out.write(`${JSON.stringify({ schema_version: 1, ok, findings })}\n`);
   return ok ? "completed" : "failed";
 }
-
-/** An endpoint may take its time. */
-const WAITING = "checking ...";
-const CLEAR = "\r\x1b[K";
 
 async function* once(server: string): AsyncGenerator<Finding> {
   yield await askServer(server);

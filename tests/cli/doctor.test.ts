@@ -6,6 +6,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { checkTemporary } from "../../lib/agent/checkup/temporary.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
 import { runOrrery } from "../host/orrery.ts";
 import { hasTerminal, startOnTerminal } from "../host/terminal.ts";
@@ -98,6 +99,25 @@ describe("orrery doctor", () => {
     expect(of("speculation", "note").length).toBe(1);
   }, LIMIT_MS);
 
+  test("finds that no temporary file can be made, and says how bad that is", async () => {
+    const TMPDIR = join(workspace.path, "none");
+    const [found] = (await doctor(["--model", model], { TMPDIR })).of("machine", "warning");
+    expect([found?.text, found?.remedy]).toEqual([
+      expect.stringMatching(/none \(ENOENT.*\): Orrery needs none, but many tools and scripts do/),
+      expect.stringContaining("TMPDIR"),
+    ]);
+    const nowhere = checkTemporary({ TMPDIR }, () => {
+      throw new Error("there is no place for its standard input");
+    });
+    expect(nowhere).toEqual([{
+      check: "machine",
+      level: "error",
+      text: expect.stringMatching(/so no script tool or hook runs: there is no place/),
+      remedy: expect.any(String),
+    }]);
+    expect(checkTemporary({ TMPDIR: workspace.path })).toEqual([]);
+  }, LIMIT_MS);
+
   test("says where a setting is wrong, and checks the rest all the same", async () => {
     await workspace.write(".orrery/settings.json", '{\n  "mode": "careful"\n}\n');
     const { code, of } = await doctor(["--model", model]);
@@ -180,9 +200,10 @@ describe("orrery doctor", () => {
     const { code, shown } = await run.ended();
     expect(code).toBe(0);
     // A path that is longer stays whole, so that it can be copied.
-    expect(shown.replaceAll("checking ...\r\x1b[K", "").split(/\r?\n/).filter((line) => line.length > 60 && !line.includes("/"))).toEqual(
-      [],
-    );
+    expect(shown.replaceAll(/ *checking: \d+ s\r\x1b\[K/g, "").split(/\r?\n/).filter((line) => line.length > 60 && !line.includes("/")))
+      .toEqual(
+        [],
+      );
   }, LIMIT_MS);
 });
 
@@ -212,6 +233,21 @@ describe("the model's endpoint", () => {
     await new Promise((closed) => server?.close(closed));
     const { code, of } = await doctor(["--model", "local/qwen3", "--base-url", `${url}/v1`]);
     expect([code, of("model", "error")]).toMatchObject([1, [{ text: expect.stringContaining("cannot be reached") }]]);
+  }, LIMIT_MS);
+
+  test.skipIf(!hasTerminal)("shows on a terminal that it is waited for, on a dumb one in a plain line", async () => {
+    const started = createServer((_, response) => void setTimeout(() => response.end(list), 1500));
+    server = started;
+    await new Promise<void>((listening) => void started.listen(0, "127.0.0.1", listening));
+    const url = `http://127.0.0.1:${(started.address() as AddressInfo).port}/v1`;
+    for (const [TERM, says] of [["xterm", "checking: 1 s\r\x1b[K"], ["dumb", "checking ...\r\n"]] as const) {
+      const { code, shown } = await startOnTerminal(["doctor", "--model", "local/qwen3", "--base-url", url], {
+        cwd: workspace.path,
+        home: workspace.home,
+        env: { TERM, NO_COLOR: "1" },
+      }).ended();
+      expect([TERM, code, shown.includes(says), shown.includes("\x1b") && TERM === "dumb"]).toEqual([TERM, 0, true, false]);
+    }
   }, LIMIT_MS);
 
   test("is not known without a key or a name: an error that names the choices", async () => {

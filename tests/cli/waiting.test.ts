@@ -40,6 +40,25 @@ describe.skipIf(!hasTerminal)("on a terminal", () => {
     runs[1]?.type("/quit\r");
     for (const run of runs) expect((await run.ended()).code).toBe(0);
   }, LIMIT_MS);
+
+  test("a turn says on a dumb terminal what it waits for, in plain lines, and nothing of what is quick", async () => {
+    await workspace.tool("slow", "sleep 1.5");
+    await workspace.tool("quick", "true");
+    const call = (name: string) => ({ calls: [{ name, arguments: {} }] });
+    const model = await workspace.script({ delay_ms: 1500, ...call("slow") }, call("quick"), { text: "done" });
+    const run = startOnTerminal(["run", "--trust-workspace", "--mode", "yolo", "--model", model, "go"], {
+      cwd: workspace.path,
+      home: workspace.home,
+      env: { TERM: "dumb" },
+    });
+    const { code, shown } = await run.ended();
+    const progress = shown.split("\r\n").filter((line) => line.endsWith("..."));
+    expect([code, progress, /[\x00-\x08\x0b\x0c\x0e-\x1f]|\r(?!\n)/.test(shown)]).toEqual([
+      0,
+      ["  waiting for the model ...", "  running slow ..."],
+      false,
+    ]);
+  }, LIMIT_MS);
 });
 
 describe("whileWaiting()", () => {
