@@ -8,6 +8,7 @@
 import { writeSync } from "node:fs";
 import process from "node:process";
 import { isInit, missingPermissions } from "../lib/platform/host.ts";
+import { holdSignals } from "../lib/platform/init-signals.ts";
 import type { Ending } from "./ending.ts";
 import { versionLine } from "./version-line.ts";
 
@@ -30,8 +31,9 @@ process.exit(await start(process.argv.slice(2)));
 /** As the first process of a container it only looks after itself, run once more beneath. */
 async function start(args: readonly string[]): Promise<number> {
   if (isInit() && missingPermissions().length === 0) {
+    const signals = holdSignals();
     const { runBeneath } = await import("../lib/platform/init.ts");
-    return await runBeneath(args);
+    return await runBeneath(args, signals);
   }
   return EXIT_CODES[await main(args)];
 }

@@ -12,18 +12,21 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { constants } from "node:os";
 import process from "node:process";
+import { type HeldSignals, KEYS } from "./init-signals.ts";
 import { readStat } from "./proc.ts";
 import { childrenOfMainThread, collectZombie } from "./reaper.ts";
 import { ownCommand } from "./self.ts";
 
 /** Runs this same program beneath; resolves to the exit code of both. */
-export async function runBeneath(args: readonly string[]): Promise<number> {
+export async function runBeneath(args: readonly string[], signals: HeldSignals): Promise<number> {
   const [program = "", ...rest] = ownCommand(...args);
   const child = spawn(program, rest, { stdio: "inherit" });
   const ended = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
-  for (const signal of SIGNALS) process.on(signal, () => pass(signal, child));
-  // They are listened to in any case: else the host would end this process, and with it the container.
-  for (const signal of KEYS) process.on(signal, () => readStat(process.pid)?.foreground === true || pass(signal, child));
+  const early = signals.release((signal) => {
+    const reachedAll = KEYS.includes(signal) && readStat(process.pid)?.foreground === true;
+    if (!reachedAll) pass(signal, child);
+  });
+  for (const signal of early) pass(signal, child);
   const sweep = setInterval(() => collectZombies(child.pid), SWEEP_MS);
   const [code, signal] = await ended;
   clearInterval(sweep);
@@ -31,8 +34,6 @@ export async function runBeneath(args: readonly string[]): Promise<number> {
 }
 
 const SWEEP_MS = 250;
-const SIGNALS = ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"] as const;
-const KEYS = ["SIGINT", "SIGQUIT"] as const;
 
 /** Not `child.kill`: on Deno 2.9 that takes the child for dead, whatever it does about the signal. */
 function pass(signal: NodeJS.Signals, { pid, exitCode, signalCode }: ChildProcess): void {

@@ -40,6 +40,13 @@ function firstOf(pid: number | undefined): ProcessStat | undefined {
   return listPids().map(readStat).find((stat) => stat?.ppid === pid) ?? undefined;
 }
 
+/** Not of what PID 1 was before it became this program. */
+function hearsTerm(pid: number | undefined): boolean {
+  if (pid === undefined) return false;
+  const caught = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? "0";
+  return (BigInt(`0x${caught}`) & (1n << 14n)) !== 0n;
+}
+
 async function until(what: string, holds: () => boolean): Promise<void> {
   const deadline = performance.now() + 10_000;
   while (!holds()) {
@@ -119,4 +126,13 @@ describe.skipIf(!permitted)("as PID 1 (skipped where unshare is not permitted)",
       signal(child, "SIGKILL");
     }, 30_000);
   }
+
+  test("SIGTERM counts from the moment it is listened for, before there is anything beneath", async () => {
+    await workspace.tool("wait", "exec sleep 300");
+    const child = startOrrery(args(await workspace.script({ calls: [call("wait")] }, { text: "done" })), start());
+    const end = ended(child);
+    await until("PID 1 listens", () => hearsTerm(firstOf(child.pid)?.pid));
+    process.kill(firstOf(child.pid)?.pid ?? 0, "SIGTERM");
+    expect((await end).code).toBe(143);
+  }, 30_000);
 });
