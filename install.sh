@@ -8,6 +8,8 @@
 set -eu
 
 EXTRA_FOLDERS="doc/orrery man/man1 bash-completion/completions zsh/site-functions fish/vendor_completions.d"
+# What ends the lines of a list that was written on Windows.
+cr=$(printf '\r')
 targets="linux-x64 linux-x64-baseline linux-x64-musl linux-x64-musl-baseline linux-arm64 linux-arm64-musl darwin-arm64 darwin-x64"
 
 usage() {
@@ -56,7 +58,7 @@ main() {
     shift
   done
   [ -n "$from" ] || from=$(own_folder)
-  from=${from%/}
+  from=$(place_of "$from")
   [ -n "$target" ] || target=$(detect_target)
   case " $targets " in
     *" $target "*) ;;
@@ -74,6 +76,20 @@ main() {
   try_out "$target"
   stage_extras
   put_in_place
+}
+
+# A URL that can be fetched from, or a folder, without a slash at its end.
+place_of() {
+  case $1 in
+    [Hh][Tt][Tt][Pp]://*) place=http://${1#*://} ;;
+    [Hh][Tt][Tt][Pp][Ss]://*) place=https://${1#*://} ;;
+    [Ff][Ii][Ll][Ee]:*%*) fail "$1 has a % in it: name the folder by its plain path" ;;
+    [Ff][Ii][Ll][Ee]:///*) place=/${1#*:///} ;;
+    [Ff][Ii][Ll][Ee]://localhost/*) place=/${1#*://localhost/} ;;
+    *://* | [Ff][Ii][Ll][Ee]:*) fail "$1 cannot be fetched from: --from names a folder, or a URL with http, https or file:///" ;;
+    *) place=$1 ;;
+  esac
+  printf '%s\n' "${place%/}"
 }
 
 # The folder of this script, if a release lies there. A script that is read from a pipe has none.
@@ -191,7 +207,7 @@ remove_staged() {
 # Brings one file from where the release is into the staging folder.
 fetch() {
   case $from in
-    http://* | https://*)
+    *://*)
       say "Fetching $from/$1"
       download "$from/$1" "$stage/$1" || fail "$from/$1 could not be fetched"
       ;;
@@ -223,7 +239,7 @@ choose() {
   wanted=${VERSION:-} found='' listed=''
   wanted=${wanted#v}
   while read -r _ name || [ -n "${name:-}" ]; do
-    name=${name#\*}
+    name=${name#\*} name=${name%"$cr"}
     case $name in
       */*) continue ;;
       orrery-*-"$1".tar.gz) ;;
@@ -246,10 +262,12 @@ choose() {
 check() {
   expected=''
   while read -r sum name || [ -n "${name:-}" ]; do
-    if [ "${name#\*}" = "$1" ]; then expected=$sum; fi
+    name=${name#\*} name=${name%"$cr"}
+    if [ "$name" = "$1" ]; then expected=$sum; fi
   done <"$stage/SHA256SUMS"
   actual=$(sum_of "$stage/$1")
-  [ "$actual" = "$expected" ] || fail "$1 is not what SHA256SUMS says it is (it has $actual, not $expected): fetch it again"
+  # Some programs write sums in capitals.
+  printf '%s\n' "$expected" | grep -qixF -- "$actual" || fail "$1 is not what SHA256SUMS says it is (it has $actual, not $expected): fetch it again"
 }
 
 sum_of() {
@@ -315,12 +333,12 @@ stage_extras() {
 }
 
 # stage_extra FILE FOLDER [NAME]: beside its place, so that what is left to do is a rename. A folder of somebody else's is
-# passed over; a disk without room ends the installation.
+# passed over (in a subshell, as a shell ends where ":" cannot write); a disk without room ends the installation.
 stage_extra() {
   for file in "$unpacked/${1%.1}"*; do
     name=${3:-${file##*/}}
     fresh=$share/$2/${stage##*/}-$name
-    if ! mkdir -p -- "$share/$2" 2>/dev/null || [ -d "$share/$2/$name" ] || ! : 2>/dev/null >"$fresh"; then
+    if ! mkdir -p -- "$share/$2" 2>/dev/null || [ -d "$share/$2/$name" ] || ! (: >"$fresh") 2>/dev/null; then
       say "$share/$2 cannot be written to: ${1%%/*} for it is left out"
       return 0
     fi

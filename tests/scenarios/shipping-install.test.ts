@@ -174,6 +174,31 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
     expect(existsSync(join(root, "prefix/share/zsh/site-functions/_orrery"))).toBe(true);
   });
 
+  for (const shell of shells) {
+    test(`leaves pages out whose folder takes no file, and installs the rest, by ${shell.join(" ")}`, async () => {
+      writeBoth(release, "1.0.0");
+      mkdirSync(join(root, "prefix/share/man"), { recursive: true });
+      symlinkSync("/proc", join(root, "prefix/share/man/man1"));
+      const { code, stderr } = await install({ shell, args: ["--from", release] });
+      expect([code, stderr]).toEqual([0, expect.stringContaining("share/man/man1 cannot be written to: man for it is left out")]);
+      expect([installedVersion(), existsSync(join(root, "prefix/share/zsh/site-functions/_orrery"))]).toEqual([
+        "orrery 1.0.0 (a test)\n",
+        true,
+      ]);
+    });
+  }
+
+  test("takes a folder as a URL, and a list of sums in capitals with the line ends of Windows", async () => {
+    writeBoth(release, "1.0.0");
+    const sums = readFileSync(join(release, "SHA256SUMS"), "utf8");
+    writeFileSync(join(release, "SHA256SUMS"), sums.replace(/^[0-9a-f]+/gm, (sum) => sum.toUpperCase()).replaceAll("\n", "\r\n"));
+    for (const from of [`file://${release}/`, `FILE://localhost${release}`]) {
+      rmSync(folder, { recursive: true, force: true });
+      expect(await install({ args: ["--from", from] })).toMatchObject({ code: 0 });
+      expect(installedVersion()).toBe("orrery 1.0.0 (a test)\n");
+    }
+  });
+
   test("removes what an installation left that was killed, and not what one that runs has there", async () => {
     writeBoth(release, "1.0.0");
     const gone = spawnSync("sh", ["-c", "echo $$"], { encoding: "utf8" }).stdout.trim();
@@ -220,7 +245,8 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
       test.skipIf(!there)(`fetches with ${title}`, async () => {
         prepare();
         writeBoth(release, "1.0.0");
-        const { code, stderr } = await install({ args: ["--from", `${await serve()}/`] });
+        const url = (await serve()).replace("http", "HTTP");
+        const { code, stderr } = await install({ args: ["--from", `${url}/`] });
         expect({ code, stderr }).toMatchObject({ code: 0 });
         expect(installedVersion()).toBe("orrery 1.0.0 (a test)\n");
       });
@@ -340,6 +366,9 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
           [["--from", release, "--target", "linux-sparc"], '"linux-sparc" is not one of'],
           [["--fast"], 'unknown argument "--fast"'],
           [["--from"], "--from needs a value"],
+          [["--from", "ftp://example.com/orrery"], "ftp://example.com/orrery cannot be fetched from: --from names a folder, or a URL"],
+          [["--from", "file:release"], "file:release cannot be fetched from"],
+          [["--from", "file:///a%20release"], "has a % in it: name the folder by its plain path"],
         ] as const
       ) {
         const { code, stderr } = await install({ args });
