@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, isAbsolute, join, relative } from "node:path";
 import process from "node:process";
@@ -13,7 +13,7 @@ import { fold } from "../fold.ts";
 import type { Ending } from "../ending.ts";
 import { listenForInterruption } from "../interruption.ts";
 import { createPresenter } from "../presenter.ts";
-import type { Shell } from "../terminal.ts";
+import type { Out, Shell } from "../terminal.ts";
 import { promptNew } from "./run.ts";
 
 const PROMPT = "What is notes.txt about, and how many words has it?";
@@ -44,21 +44,21 @@ const SCRIPT = {
 };
 
 export async function demo(shell: Shell, _flags: NoFlags): Promise<Ending> {
-  const { dim, bold } = shell.err.colors;
   const workspace = await layOut().catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);
     shell.err.write(`orrery: Cannot make a folder for the demo in "${tmpdir()}" (${reason}): set TMPDIR to one that you may write to\n`);
   });
   if (workspace === undefined) return "failed";
   const model = `script:${join(workspace, "script.json")}`;
-  const tell = (text: string) => shell.err.write(`${fold(text, shell.err.columns)}\n`);
-  tell(dim(`workspace ${workspace}: a text, a tool (.stella/tools/wordcount.toml) and the model's script`));
-  tell(bold(`> ${PROMPT}`));
-
+  let began = false;
   const interruption = listenForInterruption(shell.err);
   try {
     const options = { workspace, model, trustWorkspace: true };
     return await withAgent(shell, options, async (agent) => {
+      // Where no session can be kept nothing is shown but that.
+      await agent.probe();
+      began = true;
+      announce(shell.err, workspace);
       const { stop, now } = interruption;
       let session = "";
       const presenter = { ...createPresenter(shell, "text", false), begin: ({ id }: Session) => void (session = id) };
@@ -68,7 +68,14 @@ export async function demo(shell: Shell, _flags: NoFlags): Promise<Ending> {
     });
   } finally {
     interruption.close();
+    if (!began) await rm(workspace, { recursive: true, force: true });
   }
+}
+
+function announce({ write, columns, colors: { dim, bold } }: Out, workspace: string): void {
+  const tell = (text: string) => write(`${fold(text, columns)}\n`);
+  tell(dim(`workspace ${workspace}: a text, a tool (.stella/tools/wordcount.toml) and the model's script`));
+  tell(bold(`> ${PROMPT}`));
 }
 
 function whatNext(workspace: string, model: string, session: string): string {

@@ -1,6 +1,6 @@
 /** What a machine refuses is said in a sentence, without a stack, and is no success. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { explain } from "../../cli/errors.ts";
@@ -10,6 +10,15 @@ import { runOrrery } from "../host/orrery.ts";
 let home: string;
 beforeAll(() => void (home = mkdtempSync(join(tmpdir(), "orrery-system-"))));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+test("the demo says that no session can be kept before it shows anything, and leaves nothing", async () => {
+  const [file, temporary] = [join(home, "file"), join(home, "temporary")];
+  writeFileSync(file, "");
+  mkdirSync(temporary);
+  const { code, stdout, stderr } = await runOrrery(["demo"], { home, env: { TMPDIR: temporary, ORRERY_HOME: file } });
+  expect([code, stdout, readdirSync(temporary)]).toEqual([1, "", []]);
+  expect(stderr).toMatch(/^orrery: Cannot [^\n]*\n$/);
+});
 
 test("the demo says that its folder cannot be made, and which variable names another", async () => {
   const { code, stdout, stderr } = await runOrrery(["demo"], { home, env: { TMPDIR: join(home, "nowhere") } });
