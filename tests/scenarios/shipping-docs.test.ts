@@ -1,16 +1,17 @@
 /**
- * Every line of shell on the pages a user reads first is run as it stands, but for the model (a script), the session
- * (one that exists) and programs that are not ours, whose options and operands are compared with those that are right.
- * A line that nothing here knows how to run fails.
+ * Every line of shell on the pages is run as it stands, but for the model (a script), the session (one that exists), a
+ * server's port, and programs that are not ours, whose options and operands are compared with those that are right. A
+ * line that nothing here knows how to run fails; one that cannot be run here is named with the reason.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { spawnSync } from "node:child_process";
-import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { writeRelease } from "../fixtures/release.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
-import { orreryCommand, runOrrery } from "../host/orrery.ts";
+import { ended, orreryCommand, runOrrery, signal, startOrrery } from "../host/orrery.ts";
+import { hasTerminal, startOnTerminal } from "../host/terminal.ts";
 
 const repository = join(import.meta.dirname, "../..");
 const read = (path: string) => readFileSync(join(repository, path), "utf8");
@@ -20,12 +21,9 @@ const has = (program: string) => spawnSync("sh", ["-c", `command -v ${program}`]
 const PAGES = [
   "README.md",
   "CONTRIBUTING.md",
-  "docs/install.md",
-  "docs/containment.md",
-  "docs/models.md",
-  "docs/speculation.md",
-  "docs/hooks.md",
-  "docs/tools.md",
+  ...readdirSync(join(repository, "docs")).filter((name) => name.endsWith(".md") && !["http.md", "sdk.md"].includes(name)).map((name) =>
+    `docs/${name}`
+  ),
 ];
 
 const BUILD = /^docker build -t orrery(?:-sandbox)?(?: --target \w+)? \.$/;
@@ -64,20 +62,35 @@ beforeAll(async () => {
   }
   for (const path of ["install.sh", "dist/release/install.sh"]) cpSync(join(repository, "install.sh"), join(workspace.path, path));
   cpSync(join(repository, "compile.sh"), join(workspace.path, "compile.sh"));
-});
+}, 30_000);
 afterAll(async () => {
   await workspace.remove();
-});
+}, 30_000);
+
+/** What cannot be run here, by its beginning. Of these it is only known that what they name is there. */
+const UNRUN: readonly (readonly [begins: RegExp, reason: string])[] = [
+  [/^npm test$/, "it runs this test"],
+  [/^(?:npm run ok|sh tests\/run\.sh \w+)$/, "it runs for minutes, and the suite that holds this test is made of it"],
+  [/^sh compile\.sh --(?:all|target)/, "it fetches the engines of other machines; shipping-image.test.ts makes a release"],
+  [/^docker (?:build|run -d|stop|exec orrery cat)/, "no engine is here; shipping-image.test.ts builds the image and runs it"],
+  [/^(?:systemctl|journalctl|install -m 644) /, "no systemd is here, and nothing outside of the test's folders is changed"],
+];
 
 /** How a line is run, by its beginning. Null: it is not ours. */
-const RULES: readonly (readonly [begins: RegExp, run: (line: string) => number | null])[] = [
-  [/^(?:dist\/)?orrery (?:chat|serve)\b/, (line) => sh(`${line.replace(/^dist\//, "")} --help`)],
+const RULES: readonly (readonly [begins: RegExp, run: (line: string) => number | null | Promise<number | null>])[] = [
+  [/^(?:dist\/)?orrery chat\b/, chat],
+  [/^(?:dist\/)?orrery serve\b/, serve],
   [/^(?:dist\/)?(?:orrery|stella) /, (line) => sh(asItCanRun(line))],
   // From a release that lies where the pages have one.
   [/^(?:[A-Z_]+=\S+ )*sh (?:\S+\/)?install\.sh\b/, sh],
+  // Nothing to do, where this runs.
+  [/^sh \.ci\/setup\.sh$/, (line) => sh(line, repository)],
+  [/^(?:npm run (?:demo|build)|sh compile\.sh)$/, (line) => sh(line, copyOfSource())],
   // Its options are read before help is given.
   [/^sh compile\.sh\b/, (line) => namesTarget(line) ? sh(`${line} --help`) : 1],
-  [/^(?:sh|npm|node_modules\/\.bin\/\w+) /, (line) => knows(line) ? 0 : 1],
+  [/^node_modules\/\.bin\/deno task orrery …$/, (line) => sh(line.replace("…", "version"), repository)],
+  [/^node_modules\/\.bin\/bun test \S+$/, (line) => sh(line, repository)],
+  [/^(?:sh|npm) /, (line) => knows(line) ? 0 : 1],
   [/^docker build /, (line) => BUILD.test(line) && stages().includes(/--target (\S+)/.exec(line)?.[1] ?? "slim") ? 0 : 1],
   [/^docker run /, (line) => {
     const inside = RUN.exec(line)?.[1];
@@ -100,11 +113,14 @@ const RULES: readonly (readonly [begins: RegExp, run: (line: string) => number |
 describe("every command on a page does what a command does that is understood", () => {
   for (const page of PAGES) {
     for (const line of linesOf(read(page))) {
-      test(`${page}: ${line}`, () => {
+      const reason = UNRUN.find(([begins]) => begins.test(line))?.[1];
+      const needs = /^npm /.test(line) && !has("npm") ? "npm" : /orrery chat/.test(line) && !hasTerminal ? "util-linux script" : null;
+      const remark = reason !== undefined ? ` (not run: ${reason})` : needs !== null ? ` (needs ${needs})` : "";
+      test.skipIf(needs !== null)(`${page}: ${line}${remark}`, async () => {
         const rule = RULES.find(([begins]) => begins.test(line));
         expect([line, rule !== undefined]).toEqual([line, true]);
-        expect([line, rule?.[1](line) ?? 0]).toEqual([line, 0]);
-      }, 20_000);
+        expect([line, await rule?.[1](line) ?? 0]).toEqual([line, 0]);
+      }, /^(?:npm|sh) /.test(line) ? 180_000 : 30_000);
     }
   }
 });
@@ -170,7 +186,11 @@ function blocksOf(text: string): readonly string[] {
 /** Of blocks, and what prose says of building and installing. */
 function linesOf(text: string): readonly string[] {
   const prose = text.replace(/^```[\s\S]*?^```/gm, "");
-  const inline = [...prose.matchAll(/`((?:sh \S*(?:compile|install)\.sh|docker build)\b[^`]*)`/g)].map(([, line = ""]) => line);
+  const inline = [
+    ...prose.matchAll(
+      /`((?:sh \S*(?:compile|install|setup|tests\/run)\.sh|docker build|npm (?:test|run)|node_modules\/\.bin\/\w+)\b[^`]*)`/g,
+    ),
+  ].map(([, line = ""]) => line);
   const blocks = [...blocksOf(text).filter((block) => !block.startsWith("#!")), ...new Set(inline)];
   return blocks.flatMap((block) => block.split("\n")).map((line) => line.replace(/\s+#.*$/, "").trim()).filter((line) => line !== "");
 }
@@ -184,9 +204,57 @@ function asItCanRun(line: string): string {
     .replace(/\| man .*$/, (viewer) => has("man") ? viewer : "");
 }
 
-function sh(line: string): number | null {
+/** On a terminal, to say the least that is to be said in a conversation. */
+async function chat(line: string): Promise<number | null> {
+  const run = startOnTerminal(wordsOf(line), { cwd: workspace.path, home: workspace.home });
+  await run.next("> ");
+  run.type("/help\r");
+  await run.next("/quit");
+  run.type("/quit\r");
+  return (await run.ended()).code;
+}
+
+/** Until it listens and has answered. */
+async function serve(line: string): Promise<number | null> {
+  const child = startOrrery([...wordsOf(line), "--port", "0", "--json"], { cwd: workspace.path, home: workspace.home });
+  const end = ended(child);
+  const { url } = JSON.parse(
+    await new Promise<string>((settle, fail) => {
+      child.stdout?.setEncoding("utf8").once("data", settle);
+      child.once("close", () => fail(new Error("it ended before it listened")));
+    }),
+  ) as { readonly url: string };
+  expect((await fetch(url)).status).toBe(200);
+  signal(child, "SIGTERM");
+  return (await end).code;
+}
+
+/** The arguments; but for the model and the session, as they stand. */
+function wordsOf(line: string): readonly string[] {
+  return asItCanRun(line).split(" ").slice(1).map((word) => word.replace(/^"(.*)"$/, "$1"));
+}
+
+let copied: string | null = null;
+
+/** What a fresh clone has after `sh .ci/setup.sh`: a build must not change the repository that this runs in. */
+function copyOfSource(): string {
+  if (copied !== null) return copied;
+  const copy = join(workspace.home, "source");
+  const listed = execFileSync("git", ["-C", repository, "ls-files", "-co", "--exclude-standard", "-z"], { encoding: "utf8" }).split("\0");
+  for (const path of listed.filter((each) => each !== "" && existsSync(join(repository, each)))) {
+    cpSync(join(repository, path), join(copy, path));
+  }
+  const modules = [join(repository, "node_modules"), join(copy, "node_modules")] as const;
+  if (spawnSync("cp", ["-al", ...modules]).status !== 0) {
+    rmSync(modules[1], { recursive: true, force: true });
+    execFileSync("cp", ["-a", ...modules]);
+  }
+  return copied = copy;
+}
+
+function sh(line: string, cwd = workspace.path): number | null {
   const { status, stderr } = spawnSync("sh", ["-c", line], {
-    cwd: workspace.path,
+    cwd,
     encoding: "utf8",
     input: "",
     env: {
@@ -201,11 +269,10 @@ function sh(line: string): number | null {
   return status;
 }
 
-/** Scripts and tasks are there; running them from a test would run this test. */
+/** Scripts and tasks are there. */
 function knows(line: string): boolean {
   const [program = "", verb = "", name = ""] = line.split(" ");
   if (program === "sh") return read(verb).startsWith("#!");
-  if (program !== "npm") return read(line.split(" ").at(-1) ?? "").length > 0;
   return Object.hasOwn(manifest().scripts, verb === "run" ? name : verb);
 }
 
