@@ -60,6 +60,7 @@ build() {
   node_modules/.bin/bun build --compile --minify --bytecode --splitting --format=esm \
     --no-compile-autoload-bunfig --no-compile-autoload-dotenv \
     --define "ORRERY_VERSION=\"$version\"" --define "ORRERY_COMMIT=\"$commit\"" --define "ORRERY_TARGET=\"$target\"" \
+    --define "ORRERY_EPOCH=\"$epoch\"" \
     "$@" --outfile "$scratch/orrery" cli/main.ts lib/supervisor/worker.ts >&2
   chmod 755 "$scratch/orrery"
 }
@@ -113,11 +114,20 @@ sum_of() {
 gather_extras() {
   mkdir -p "$scratch/extras/completions" "$scratch/extras/docs"
   cp -- LICENSE CHANGELOG.md docs/orrery.service "$scratch/extras/"
-  cp -- docs/*.md "$scratch/extras/docs/"
-  node_modules/.bin/bun cli/main.ts man --output "$scratch/extras/man" >&2
-  node_modules/.bin/bun cli/main.ts completions bash >"$scratch/extras/completions/orrery.bash"
-  node_modules/.bin/bun cli/main.ts completions zsh >"$scratch/extras/completions/_orrery"
-  node_modules/.bin/bun cli/main.ts completions fish >"$scratch/extras/completions/orrery.fish"
+  documents | while read -r page; do
+    if [ -f "$page" ]; then cp -- "$page" "$scratch/extras/docs/"; fi
+  done
+  SOURCE_DATE_EPOCH=$epoch node_modules/.bin/bun cli/main.ts man --output "$scratch/extras/man" >&2
+  for name in orrery stella; do
+    node_modules/.bin/bun cli/main.ts completions bash --name "$name" >"$scratch/extras/completions/$name.bash"
+    node_modules/.bin/bun cli/main.ts completions zsh --name "$name" >"$scratch/extras/completions/_$name"
+    node_modules/.bin/bun cli/main.ts completions fish --name "$name" >"$scratch/extras/completions/$name.fish"
+  done
+}
+
+# The pages that the commit has, where there is one: what lies beside them is no part of it.
+documents() {
+  if [ "$tracked" = yes ]; then git -c core.quotePath=false ls-files -- ':(glob)docs/*.md'; else printf '%s\n' docs/*.md; fi
 }
 
 # GNU tar: no other has all that an archive needs to come out the same again.
@@ -197,13 +207,16 @@ esac
 cd -- "$(dirname -- "$0")"
 sh .ci/setup.sh
 version=$(sed -n 's/^ *"version": "\([^"]*\)",*$/\1/p' package.json)
-epoch=${SOURCE_DATE_EPOCH:-0}
+epoch=${SOURCE_DATE_EPOCH:-0} tracked=no
+if [ -e .git ] && git rev-parse --verify -q HEAD >/dev/null 2>&1; then tracked=yes; fi
 # Only a commit of this very folder counts: an unpacked archive may lie inside another repository.
 if [ -n "${ORRERY_COMMIT:-}" ]; then
   commit=$ORRERY_COMMIT
-elif [ -e .git ] && commit=$(git rev-parse --short=12 HEAD 2>/dev/null); then
+elif [ "$tracked" = yes ]; then
+  commit=$(git rev-parse --short=12 HEAD)
   epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
-  [ -z "$(git status --porcelain --untracked-files=no 2>/dev/null)" ] || commit=$commit-modified
+  # A file that is not tracked counts only where the program is made of what lies there.
+  [ -z "$(git status --porcelain --untracked-files=no)$(git ls-files --others --exclude-standard -- cli lib)" ] || commit=$commit-modified
 else
   commit=unknown
 fi

@@ -8,16 +8,17 @@ export interface ManualPage {
   readonly text: string;
 }
 
-export function manualPages(root: Reference): readonly ManualPage[] {
+/** @param date of the program: `2026-01-31`. */
+export function manualPages(root: Reference, date: string): readonly ManualPage[] {
   const all = everyCommand(root);
-  return all.map((reference) => ({ name: pageName(reference.path), text: toPage(reference, root) }));
+  return all.map((reference) => ({ name: pageName(reference.path), text: toPage(reference, root, date) }));
 }
 
-function toPage(reference: Reference, root: Reference): string {
+function toPage(reference: Reference, root: Reference, date: string): string {
   const { path, brief, description, options, operands, commands } = reference;
   const isRoot = reference === root;
   return [
-    `.TH ${pageName(path).toUpperCase()} 1 "" "Orrery ${VERSION}" "Orrery"`,
+    `.TH ${pageName(path).toUpperCase()} 1 "${date}" "Orrery ${VERSION}" "Orrery"`,
     ".SH NAME",
     `${escape(pageName(path))} \\- ${escape(lowerFirst(brief))}`,
     ".SH SYNOPSIS",

@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { buildDate } from "../../lib/platform/version.ts";
 import { nearest, UsageError } from "../../mod.ts";
 import type { Ending } from "../ending.ts";
 import type { ManFlags } from "../flags.ts";
@@ -7,8 +8,8 @@ import { manualPages } from "../manual.ts";
 import { readReference } from "../reference.ts";
 import type { Shell } from "../terminal.ts";
 
-export async function man({ out, err }: Shell, { output }: ManFlags, wanted = "orrery"): Promise<Ending> {
-  const pages = manualPages(readReference());
+export async function man({ out, err, env }: Shell, { output }: ManFlags, wanted = "orrery"): Promise<Ending> {
+  const pages = manualPages(readReference(), buildDate(env));
   if (output !== undefined) {
     try {
       await mkdir(output, { recursive: true });

@@ -3,7 +3,7 @@
  * The real builds are in shipping-image.test.ts.
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { spawnSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -96,15 +96,49 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined || !hasTar)("a releas
     expectSums();
     expect(manifest().targets.map(({ version, commit }) => [version, commit])).toEqual([["1.1.0", "abc"], ["1.0.0", "another"]]);
   });
+
+  test("holds the pages of its commit alone, and names it modified where the program is made of more", () => {
+    write("source/.gitignore", "node_modules\n");
+    write("source/lib/one.ts", "");
+    const git = (...args: readonly string[]) =>
+      execFileSync("git", ["-C", join(root, "source"), "-c", "user.name=a", "-c", "user.email=a@example.com", ...args], {
+        encoding: "utf8",
+      });
+    git("init", "-q");
+    git("add", ".");
+    git("commit", "-qm", "first");
+    const commit = git("rev-parse", "--short=12", "HEAD").trim();
+    const build = () => {
+      compileIn({}, ["--target", "linux-x64", "--archive"]);
+      const archive = join(release, "orrery-1.0.0-linux-x64.tar.gz");
+      return [manifest().targets[0]?.commit, execFileSync("tar", ["-tzf", archive], { encoding: "utf8" }).split("\n")] as const;
+    };
+    write("source/docs/draft.md", "# Not yet\n");
+    write("source/notes.txt", "mine");
+    const [named, files] = build();
+    expect(named).toBe(commit);
+    expect(files).toContain("orrery-1.0.0-linux-x64/docs/hooks.md");
+    expect(files.filter((file) => /draft|notes/.test(file))).toEqual([]);
+    write("source/lib/two.ts", "");
+    expect(build()[0]).toBe(`${commit}-modified`);
+    rmSync(join(root, "source/lib/two.ts"));
+    rmSync(join(root, "source/docs/hooks.md"));
+    const [changed, left] = build();
+    expect([changed, left.includes("orrery-1.0.0-linux-x64/docs/hooks.md")]).toEqual([`${commit}-modified`, false]);
+  });
 });
 
 function compile(...args: readonly string[]): void {
   const commit = args.includes("another") ? "another" : "abc";
-  const { status, stderr } = spawnSync(
-    "sh",
-    [join(root, "source/compile.sh"), ...args.filter((each) => each !== "another"), "--output", release],
-    { encoding: "utf8", env: { ...process.env, ORRERY_COMMIT: commit, SOURCE_DATE_EPOCH: "1790000000" } },
-  );
+  compileIn({ ORRERY_COMMIT: commit, SOURCE_DATE_EPOCH: "1790000000" }, args.filter((each) => each !== "another"));
+}
+
+function compileIn(env: Readonly<Record<string, string>>, args: readonly string[]): void {
+  const { ORRERY_COMMIT: _commit, SOURCE_DATE_EPOCH: _time, ...inherited } = process.env;
+  const { status, stderr } = spawnSync("sh", [join(root, "source/compile.sh"), ...args, "--output", release], {
+    encoding: "utf8",
+    env: { ...inherited, ...env },
+  });
   expect({ status, stderr }).toMatchObject({ status: 0 });
 }
 
