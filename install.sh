@@ -330,12 +330,18 @@ stage_extras() {
   stage_extra completions/orrery.bash bash-completion/completions orrery
   stage_extra completions/_orrery zsh/site-functions
   stage_extra completions/orrery.fish fish/vendor_completions.d
+  if [ "$stella" = no ]; then return 0; fi
+  stage_extra completions/stella.bash bash-completion/completions stella
+  stage_extra completions/_stella zsh/site-functions
+  stage_extra completions/stella.fish fish/vendor_completions.d
 }
 
 # stage_extra FILE FOLDER [NAME]: beside its place, so that what is left to do is a rename. A folder of somebody else's is
 # passed over (in a subshell, as a shell ends where ":" cannot write); a disk without room ends the installation.
 stage_extra() {
   for file in "$unpacked/${1%.1}"*; do
+    # Older archives have none for stella.
+    [ -e "$file" ] || continue
     name=${3:-${file##*/}}
     fresh=$share/$2/${stage##*/}-$name
     if ! mkdir -p -- "$share/$2" 2>/dev/null || [ -d "$share/$2/$name" ] || ! (: >"$fresh") 2>/dev/null; then

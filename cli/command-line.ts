@@ -1,5 +1,6 @@
 /** From arguments to an ending. */
 import { buildApplication, ExitCode, run, text_en } from "@stricli/core";
+import { asCalled, calledName } from "./called.ts";
 import type { CommandScope } from "./command-body.ts";
 import { commandTree } from "./command-tree.ts";
 import type { Ending } from "./ending.ts";
@@ -9,7 +10,7 @@ import { fold } from "./fold.ts";
 import { flush, openShell, type Out, type Shell } from "./terminal.ts";
 
 const application = buildApplication(commandTree, {
-  name: "orrery",
+  name: calledName(),
   scanner: { caseStyle: "allow-kebab-for-camel", allowArgumentEscapeSequence: true },
   documentation: { caseStyle: "convert-camel-to-kebab", onlyRequiredInUsageLine: true },
   localization: {
@@ -65,7 +66,8 @@ function ours(message: string): string {
 
 /** `overhear` is told what the library itself says there; commands write by their shell. */
 function toStream(out: Out, overhear: (text: string) => void = () => {}) {
-  const write = (text: string) => {
+  const write = (said: string) => {
+    const text = asCalled(said);
     overhear(text);
     out.write(out.isTerminal ? fold(text, out.columns) : text);
   };

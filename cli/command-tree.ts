@@ -6,6 +6,7 @@ import {
   type ChatFlags,
   commonFlags,
   COMPLETIONS_SHELLS,
+  type CompletionsFlags,
   type CompletionsShell,
   type ConfigFlags,
   type DoctorFlags,
@@ -289,9 +290,18 @@ EXAMPLES
   },
 });
 
-const completions = buildCommand<NoFlags, [shell: CompletionsShell], CommandScope>({
+const completions = buildCommand<CompletionsFlags, [shell: CompletionsShell], CommandScope>({
   loader: body(async () => (await import("./commands/completions.ts")).completions),
   parameters: {
+    flags: {
+      name: {
+        kind: "parsed",
+        parse: text,
+        optional: true,
+        placeholder: "command",
+        brief: "For another name of this program, such as a link called stella (default: the one it is called by)",
+      },
+    },
     positional: {
       kind: "tuple",
       parameters: [{ parse: buildChoiceParser(COMPLETIONS_SHELLS), placeholder: "shell", brief: "bash, zsh or fish" }],
@@ -304,7 +314,8 @@ const completions = buildCommand<NoFlags, [shell: CompletionsShell], CommandScop
 EXAMPLES
   orrery completions bash > ~/.local/share/bash-completion/completions/orrery
   orrery completions zsh > ~/.zfunc/_orrery
-  orrery completions fish > ~/.config/fish/completions/orrery.fish`,
+  orrery completions fish > ~/.config/fish/completions/orrery.fish
+  orrery completions --name stella bash > ~/.local/share/bash-completion/completions/stella`,
   },
 });
 

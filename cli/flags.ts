@@ -51,6 +51,7 @@ export type TrustFlags = JsonFlag & { readonly forget: boolean };
 export type ConfigFlags = CommonFlags & JsonFlag & { readonly origin: boolean };
 export type DoctorFlags = CommonFlags & JsonFlag & { readonly server?: string };
 export type CompletionsShell = (typeof COMPLETIONS_SHELLS)[number];
+export type CompletionsFlags = { readonly name?: string };
 export type ManFlags = { readonly output?: string };
 export type ForkFlags = JsonFlag & { readonly at?: number };
 export type CancelFlags = JsonFlag & { readonly grace: number };

@@ -2,6 +2,7 @@
 import type { Command, RouteMap } from "@stricli/core";
 import type { CommandScope } from "./command-body.ts";
 import { commandTree } from "./command-tree.ts";
+import { COMPLETIONS_SHELLS } from "./flags.ts";
 
 /** A command, or a group of commands. */
 export interface Reference {
@@ -44,8 +45,9 @@ export interface Choice {
   readonly words: readonly string[];
 }
 
-export function readReference(): Reference {
-  return ofTarget("orrery", commandTree);
+/** @param name of the program. */
+export function readReference(name = "orrery"): Reference {
+  return ofTarget(name, commandTree);
 }
 
 /** A command and everything below it, in order. */
@@ -98,10 +100,20 @@ function operandsOf(path: string, { parameters: { positional } }: Command<Comman
 }
 
 function kindOf(path: string, placeholder: string): Value["kind"] {
-  if (path === "orrery tools call" && placeholder === "name") return "tool";
-  if (path === "orrery completions") return { words: ["bash", "zsh", "fish"] };
+  const command = path.slice(path.indexOf(" ") + 1);
+  if (command === "tools call" && placeholder === "name") return "tool";
+  if (command === "completions" && placeholder === "shell") return { words: COMPLETIONS_SHELLS };
+  if (command === "man" && placeholder === "page") return { words: pageNames(commandTree) };
   const kinds: Readonly<Record<string, Value["kind"]>> = { dir: "folder", file: "file", id: "session" };
   return kinds[placeholder] ?? "text";
+}
+
+/** `run`, `tools-call` and so on. */
+function pageNames(group: RouteMap<CommandScope>, before = ""): readonly string[] {
+  return group.getAllEntries().filter(({ hidden }) => !hidden).flatMap(({ name, target }) => {
+    const page = `${before}${name["convert-camel-to-kebab"]}`;
+    return "parameters" in target ? [page] : [page, ...pageNames(target, `${page}-`)];
+  });
 }
 
 function lowerFirst(text: string): string {

@@ -1,33 +1,35 @@
 /** Completions for bash, from 3.2 (macOS) on, without the package bash-completion. */
 import { everyCommand, type Option, type Reference, type Value } from "../reference.ts";
-import { SESSIONS, TOOLS } from "./values.ts";
+import { functionPrefix, namesOf } from "./values.ts";
 
 export function bashCompletions(root: Reference): string {
   const all = everyCommand(root);
-  return `# Completions of orrery for bash.
-_orrery_sessions() { ${SESSIONS}; }
-_orrery_tools() { ${TOOLS}; }
+  const program = root.path;
+  const it = functionPrefix(root);
+  return `# Completions of ${program} for bash.
+${it}_sessions() { ${namesOf("sessions", root)}; }
+${it}_tools() { ${namesOf("tools", root)}; }
 
-# _orrery_value PATH OPTION: completes the value of an option, fails if it takes none.
-_orrery_value() {
+# ${it}_value PATH OPTION: completes the value of an option, fails if it takes none.
+${it}_value() {
   case "$1 $2" in
-${all.flatMap(({ path, options }) => options.flatMap((option) => valueCase(path, option))).join("\n")}
+${all.flatMap(({ path, options }) => options.flatMap((option) => valueCase(it, path, option))).join("\n")}
     *) return 1 ;;
   esac
 }
 
-_orrery_word() {
+${it}_word() {
   case "$1" in
-${all.map(wordCase).join("\n")}
+${all.map((each) => wordCase(it, each)).join("\n")}
   esac
 }
 
-_orrery_words() { COMPREPLY+=($(compgen -W "$1" -- "$cur")); }
-_orrery_folders() { compopt -o filenames 2>/dev/null; local IFS=$'\\n'; COMPREPLY+=($(compgen -d -- "$cur")); }
-_orrery_files() { compopt -o filenames 2>/dev/null; local IFS=$'\\n'; COMPREPLY+=($(compgen -f -- "$cur")); }
+${it}_words() { COMPREPLY+=($(compgen -W "$1" -- "$cur")); }
+${it}_folders() { compopt -o filenames 2>/dev/null; local IFS=$'\\n'; COMPREPLY+=($(compgen -d -- "$cur")); }
+${it}_files() { compopt -o filenames 2>/dev/null; local IFS=$'\\n'; COMPREPLY+=($(compgen -f -- "$cur")); }
 
-_orrery() {
-  local cur=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} path=orrery index
+${it}() {
+  local cur=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} path=${program} index
   COMPREPLY=()
   # In "--mode=plan" the sign is a word of its own.
   if [[ $cur == = ]]; then cur= ; elif [[ $previous == = ]]; then previous=\${COMP_WORDS[COMP_CWORD-2]}; fi
@@ -36,41 +38,41 @@ _orrery() {
 ${all.slice(1).map(({ path }) => `      " ${path} ") path="${path}" ;;`).join("\n")}
     esac
   done
-  if [[ $previous == -* ]] && _orrery_value "$path" "$previous"; then return; fi
-  _orrery_word "$path"
+  if [[ $previous == -* ]] && ${it}_value "$path" "$previous"; then return; fi
+  ${it}_word "$path"
 }
 
-complete -F _orrery orrery
+complete -F ${it} ${program}
 `;
 }
 
-function valueCase(path: string, { name, letter, value }: Option): readonly string[] {
+function valueCase(it: string, path: string, { name, letter, value }: Option): readonly string[] {
   if (value === undefined) return [];
   const names = [name, ...(letter === undefined ? [] : [letter])].map((each) => `"${path} ${each}"`).join(" | ");
-  return [`    ${names}) ${complete(value)} ;;`];
+  return [`    ${names}) ${complete(it, value)} ;;`];
 }
 
-function wordCase({ path, options, operands, commands }: Reference): string {
+function wordCase(it: string, { path, options, operands, commands }: Reference): string {
   const words = [
     ...commands.map((command) => command.path.slice(path.length + 1)),
     ...options.flatMap(({ name, letter }) => letter === undefined ? [name] : [name, letter]),
     "--help",
   ];
-  const operand = operands.map(({ value }) => `; ${complete(value)}`).join("");
-  return `    "${path}") _orrery_words "${words.join(" ")}"${operand} ;;`;
+  const operand = operands.map(({ value }) => `; ${complete(it, value)}`).join("");
+  return `    "${path}") ${it}_words "${words.join(" ")}"${operand} ;;`;
 }
 
-function complete({ kind }: Value): string {
-  if (typeof kind === "object") return `_orrery_words "${kind.words.join(" ")}"`;
+function complete(it: string, { kind }: Value): string {
+  if (typeof kind === "object") return `${it}_words "${kind.words.join(" ")}"`;
   switch (kind) {
     case "folder":
-      return "_orrery_folders";
+      return `${it}_folders`;
     case "file":
-      return "_orrery_files";
+      return `${it}_files`;
     case "session":
-      return '_orrery_words "$(_orrery_sessions)"';
+      return `${it}_words "$(${it}_sessions)"`;
     case "tool":
-      return '_orrery_words "$(_orrery_tools)"';
+      return `${it}_words "$(${it}_tools)"`;
     case "text":
       return ":";
   }

@@ -1,31 +1,33 @@
 /** Completions for zsh: a file for a folder of its `fpath`, or to be sourced after `compinit`. */
 import { everyCommand, type Option, type Reference, type Value } from "../reference.ts";
-import { SESSIONS, TOOLS } from "./values.ts";
+import { functionPrefix, namesOf } from "./values.ts";
 
 export function zshCompletions(root: Reference): string {
-  return `#compdef orrery
-# Completions of orrery for zsh.
-__orrery_session_ids() { local -a found; found=(\${(f)"$(${SESSIONS})"}); compadd -a found }
-__orrery_tool_names() { local -a found; found=(\${(f)"$(${TOOLS})"}); compadd -a found }
+  const program = root.path;
+  const it = functionPrefix(root);
+  return `#compdef ${program}
+# Completions of ${program} for zsh.
+_${it}_session_ids() { local -a found; found=(\${(f)"$(${namesOf("sessions", root)})"}); compadd -a found }
+_${it}_tool_names() { local -a found; found=(\${(f)"$(${namesOf("tools", root)})"}); compadd -a found }
 
-${everyCommand(root).map(toFunction).join("\n\n")}
+${everyCommand(root).map((each) => toFunction(it, each)).join("\n\n")}
 
-if [[ $funcstack[1] == _orrery ]]; then _orrery "$@"; else compdef _orrery orrery; fi
+if [[ $funcstack[1] == ${it} ]]; then ${it} "$@"; else compdef ${it} ${program}; fi
 `;
 }
 
-function toFunction({ path, options, operands, commands }: Reference): string {
-  const given = [...options.map(toSpec), "'(- *)'{-h,--help}'[Print help]'"];
+function toFunction(it: string, { path, options, operands, commands }: Reference): string {
+  const given = [...options.map((option) => toSpec(it, option)), "'(- *)'{-h,--help}'[Print help]'"];
   if (commands.length === 0) {
     const specs = [
       ...given,
-      ...operands.map(({ value, brief, isOptional }) => `':${isOptional ? ":" : ""}${escape(brief)}:${action(value)}'`),
+      ...operands.map(({ value, brief, isOptional }) => `':${isOptional ? ":" : ""}${escape(brief)}:${action(it, value)}'`),
     ];
-    return `${functionName(path)}() {\n  _arguments -s \\\n    ${specs.join(" \\\n    ")}\n}`;
+    return `${functionName(it, path)}() {\n  _arguments -s \\\n    ${specs.join(" \\\n    ")}\n}`;
   }
   const names = commands.map((each) => `    '${each.path.slice(path.length + 1)}:${escape(each.brief)}'`);
-  const cases = commands.map((each) => `    ${each.path.slice(path.length + 1)}) ${functionName(each.path)} ;;`);
-  return `${functionName(path)}() {
+  const cases = commands.map((each) => `    ${each.path.slice(path.length + 1)}) ${functionName(it, each.path)} ;;`);
+  return `${functionName(it, path)}() {
   local curcontext=$curcontext state line
   local -a commands
   commands=(
@@ -43,16 +45,16 @@ ${cases.join("\n")}
 }`;
 }
 
-function toSpec({ name, letter, brief, value, isRepeatable }: Option): string {
+function toSpec(it: string, { name, letter, brief, value, isRepeatable }: Option): string {
   const once = isRepeatable ? "*" : letter === undefined ? "" : `(${name} ${letter})`;
-  const takes = value === undefined ? "" : `:${escape(value.placeholder)}:${action(value)}`;
+  const takes = value === undefined ? "" : `:${escape(value.placeholder)}:${action(it, value)}`;
   const says = `[${escape(brief)}]${takes}`;
   return letter === undefined
     ? `'${once}${name}${value === undefined ? "" : "="}${says}'`
     : `'${once}'{${letter},${name}${value === undefined ? "" : "="}}'${says}'`;
 }
 
-function action({ kind }: Value): string {
+function action(it: string, { kind }: Value): string {
   if (typeof kind === "object") return `(${kind.words.join(" ")})`;
   switch (kind) {
     case "folder":
@@ -60,16 +62,16 @@ function action({ kind }: Value): string {
     case "file":
       return "_files";
     case "session":
-      return "__orrery_session_ids";
+      return `_${it}_session_ids`;
     case "tool":
-      return "__orrery_tool_names";
+      return `_${it}_tool_names`;
     case "text":
       return " ";
   }
 }
 
-function functionName(path: string): string {
-  return `_${path.replaceAll(" ", "_")}`;
+function functionName(it: string, path: string): string {
+  return [it, ...path.split(" ").slice(1)].join("_");
 }
 
 /** Within single quotes, where _arguments itself gives a meaning to brackets and colons. */

@@ -15,12 +15,13 @@ import process from "node:process";
 import { type HeldSignals, KEYS } from "./init-signals.ts";
 import { readStat } from "./proc.ts";
 import { childrenOfMainThread, collectZombie } from "./reaper.ts";
-import { ownCommand } from "./self.ts";
+import { isCompiled, ownCommand } from "./self.ts";
 
 /** Runs this same program beneath; resolves to the exit code of both. */
 export async function runBeneath(args: readonly string[], signals: HeldSignals): Promise<number> {
   const [program = "", ...rest] = ownCommand(...args);
-  const child = spawn(program, rest, { stdio: "inherit" });
+  // The name that it was called by is its own too.
+  const child = spawn(program, rest, { stdio: "inherit", ...(isCompiled ? { argv0: process.argv0 } : {}) });
   const ended = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
   const early = signals.release((signal) => {
     const reachedAll = KEYS.includes(signal) && readStat(process.pid)?.foreground === true;

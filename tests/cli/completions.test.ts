@@ -29,12 +29,14 @@ beforeAll(async () => {
   await mkdir(join(workspace.path, "myfolder"));
   await mkdir(join(folder, "bin"));
   const line = orreryCommand().map((word) => `'${word}'`).join(" ");
-  await writeFile(join(folder, "bin/orrery"), `#!/bin/sh\nexec ${line} "$@"\n`);
-  await chmod(join(folder, "bin/orrery"), 0o755);
-  for (const [shell, file] of [["bash", "orrery.bash"], ["zsh", "_orrery"], ["fish", "orrery.fish"]] as const) {
-    const printed = await runOrrery(["completions", shell], start);
-    expect(printed).toMatchObject({ code: 0, stderr: "" });
-    await writeFile(join(folder, file), printed.stdout);
+  for (const program of ["orrery", "stella"]) {
+    await writeFile(join(folder, "bin", program), `#!/bin/sh\nexec ${line} "$@"\n`);
+    await chmod(join(folder, "bin", program), 0o755);
+    for (const [shell, file] of [["bash", `${program}.bash`], ["zsh", `_${program}`], ["fish", `${program}.fish`]] as const) {
+      const printed = await runOrrery(["completions", shell, ...(program === "orrery" ? [] : ["--name", program])], start);
+      expect(printed).toMatchObject({ code: 0, stderr: "" });
+      await writeFile(join(folder, file), printed.stdout);
+    }
   }
   env = {
     PATH: `${join(folder, "bin")}:${process.env["PATH"] ?? ""}`,
@@ -43,7 +45,7 @@ beforeAll(async () => {
     TERM: "xterm",
     DENO_NO_UPDATE_CHECK: "1",
   };
-});
+}, 30_000);
 afterAll(async () => {
   await workspace.remove();
   await rm(folder, { recursive: true, force: true });
@@ -86,10 +88,20 @@ const cases: readonly (readonly [line: string, offers: () => readonly string[], 
   ["orrery run --mode pl", () => ["plan"], ["headless"]],
   ["orrery run -o ", () => ["text", "json", "stream-json"], []],
   ["orrery completions ", () => ["bash", "zsh", "fish"], []],
+  ["orrery man to", () => ["tools", "tools-call"], ["run"]],
+  ["stella sessions sh", () => ["show"], ["run"]],
+  ["stella tools call read_", () => ["read_file"], []],
   ["orrery run --workspace my", () => ["myfolder/"], []],
   ["orrery tools call read_", () => ["read_file"], []],
   ["orrery sessions show ", () => [session], []],
 ];
+
+test("a name that no command has is refused", async () => {
+  for (const name of ["a b", "$(true)", ""]) {
+    const { code, stdout, stderr } = await runOrrery(["completions", "bash", "--name", name], { home: workspace.home });
+    expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining("as it is no name of a command")]);
+  }
+});
 
 describe.skipIf(!has("bash"))("in bash", () => {
   for (const [line, offers, not] of cases) {
@@ -98,8 +110,9 @@ describe.skipIf(!has("bash"))("in bash", () => {
 
   test("a value behind an equals sign is completed", () => expectOffers(inBash("orrery run --mode=pl"), ["plan"], []));
 
-  test("the script is taken by bash without a word, and again", () => {
-    const twice = spawnSync("bash", ["--norc", "-uc", `source '${folder}/orrery.bash'; source '${folder}/orrery.bash'`], {
+  test("the scripts are taken by bash without a word, and again", () => {
+    const both = `source '${folder}/orrery.bash'; source '${folder}/stella.bash'`;
+    const twice = spawnSync("bash", ["--norc", "-uc", `${both}; ${both}`], {
       encoding: "utf8",
       env,
     });
@@ -115,10 +128,13 @@ describe.skipIf(!has("fish"))("in fish", () => {
 
 describe.skipIf(!has("zsh") || !hasTerminal)("in zsh", () => {
   for (
-    const [line, whole] of [["orrery too", "orrery tools"], ["orrery tools cal", "orrery tools call"], [
-      "orrery run --mode pla",
-      "orrery run --mode plan",
-    ]] as const
+    const [line, whole] of [
+      ["orrery too", "orrery tools"],
+      ["orrery tools cal", "orrery tools call"],
+      ["orrery run --mode pla", "orrery run --mode plan"],
+      ["orrery man sessions-sh", "orrery man sessions-show"],
+      ["stella tools cal", "stella tools call"],
+    ] as const
   ) {
     test(`"${line}" becomes "${whole}"`, async () => {
       expect(await inZsh(line, whole)).toContain(whole);
@@ -147,14 +163,19 @@ function expectOffers(offered: readonly string[], wanted: readonly string[], not
 function inBash(line: string): readonly string[] {
   const words = line.split(/ |(?<==)|(?==)/);
   const quoted = words.map((word) => `'${word}'`).join(" ");
-  const script = `source '${folder}/orrery.bash'; COMP_WORDS=(${quoted}); COMP_CWORD=${
+  const program = words[0] ?? "";
+  const script = `source '${folder}/orrery.bash'; source '${folder}/stella.bash'; COMP_WORDS=(${quoted}); COMP_CWORD=${
     words.length - 1
-  }; _orrery; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  }; _${program}; printf '%s\\n' "\${COMPREPLY[@]}"`;
   return spawnSync("bash", ["--norc", "-c", script], { encoding: "utf8", env, cwd: workspace.path }).stdout.trim().split("\n");
 }
 
 function inFish(line: string): readonly string[] {
-  const { stdout } = spawnSync("fish", ["--no-config", "-c", `source '${folder}/orrery.fish'; complete -C '${line}'`], {
+  const { stdout } = spawnSync("fish", [
+    "--no-config",
+    "-c",
+    `source '${folder}/orrery.fish'; source '${folder}/stella.fish'; complete -C '${line}'`,
+  ], {
     encoding: "utf8",
     env,
     cwd: workspace.path,

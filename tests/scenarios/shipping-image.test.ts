@@ -64,7 +64,17 @@ describe.skipIf(!hasBinary || process.platform !== "linux")("sh compile.sh --arc
   test("puts licence, documents, manual pages, completions and the service unit beside the executable", () => {
     const listing = execFileSync("tar", ["-tzf", join(release, `orrery-${version()}-${target}.tar.gz`)], { encoding: "utf8" }).split("\n");
     const files = ["orrery", "LICENSE", "man/orrery.1", "man/orrery-run.1", "completions/orrery.bash", "completions/_orrery"];
-    for (const file of [...files, "completions/orrery.fish", "orrery.service", "docs/containment.md"]) {
+    for (
+      const file of [
+        ...files,
+        "completions/orrery.fish",
+        "completions/stella.bash",
+        "completions/_stella",
+        "completions/stella.fish",
+        "orrery.service",
+        "docs/containment.md",
+      ]
+    ) {
       expect(listing).toContain(`orrery-${version()}-${target}/${file}`);
     }
   });
@@ -114,6 +124,12 @@ describe.skipIf(!hasBinary || !canContain)("in a bare Debian (needs root and deb
       runImage(plain, { command: ["orrery", "demo"], mounts: { "/mnt": home }, user: "54321:54321" }),
     );
     expect({ code, stdout, stderr }).toMatchObject({ code: 0, stdout: expect.stringContaining("The tool says: 31 words.") });
+    const homeless = runImage({ ...plain, env: {} }, { command: ["orrery", "demo"], mounts: {}, user: "54321:54321" });
+    expect(await finish(homeless)).toEqual({
+      code: 5,
+      stdout: "",
+      stderr: "orrery: Cannot tell where to keep sessions as there is no home directory: set ORRERY_HOME to a writable directory\n",
+    });
   }, 60_000);
 
   test("the image has the one file on its PATH, under both names, and a user of its own", () => {
@@ -139,6 +155,8 @@ describe.skipIf(!hasBinary || !canContain)("in a bare Debian (needs root and deb
     }
     const stella = (...args: readonly string[]) =>
       finish(runImage(image, { command: ["stella", ...args], mounts: { "/work": work, "/data": data } }));
+    const { code, stdout: help } = await stella("run", "--help");
+    expect([code, help.includes('\n  stella run "'), help.includes("orrery run")]).toEqual([0, true, false]);
     expect(await stella("tools")).toMatchObject({ code: 0, stdout: expect.stringMatching(/hello/) });
     expect(await stella("tools", "--validate", "./mytools")).toMatchObject({
       code: 0,

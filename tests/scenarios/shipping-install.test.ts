@@ -103,10 +103,16 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
     expect([code, readdirSync(join(root, "a prefix"))]).toEqual([0, ["orrery"]]);
   });
 
-  test("makes a link called stella when asked to, and again", async () => {
+  test("makes a link called stella, with completions, when asked to, and again", async () => {
     writeBoth(release, "1.0.0");
+    await install({ args: ["--from", release] });
+    const completions = () =>
+      ["bash-completion/completions/stella", "zsh/site-functions/_stella", "fish/vendor_completions.d/stella.fish"]
+        .filter((path) => existsSync(join(root, "prefix/share", path)));
+    expect([readdirSync(folder), completions()]).toEqual([["orrery"], []]);
     for (const _again of [1, 2]) expect((await install({ args: ["--from", release, "--stella"] })).code).toBe(0);
     expect([readdirSync(folder).toSorted(), readlinkSync(join(folder, "stella"))]).toEqual([["orrery", "stella"], "orrery"]);
+    expect(completions().length).toBe(3);
   });
 
   test("takes the name stella from nobody: not from a program, a folder, or a link to something else", async () => {
