@@ -94,8 +94,8 @@ describe() {
     linux*) libc='"glibc"' ;;
   esac
   case $1 in
-    *-x64*baseline) cpu='"x86-64-v2"' ;;
-    linux-x64*) cpu='"x86-64-v3"' ;;
+    # Bun 1.4.5 has one engine for all of x86-64, which uses AVX2 where it is.
+    linux-x64*) cpu='"x86-64-v2"' ;;
   esac
   arch=${1#"$os"-} arch=${arch%%-*}
   printf '{"target":"%s","version":"%s","commit":"%s",' "$1" "$version" "$commit"

@@ -7,7 +7,7 @@ export interface Machine {
   readonly system: string;
   /** The C library this very process uses; null: not known here. */
   readonly libc: "glibc" | "musl" | null;
-  /** Whether the processor has AVX2, which builds for x64 that are not baseline need; null: not known here. */
+  /** Whether the processor has AVX2, which the engine uses where it is (Bun 1.4.5); null: not known here. */
   readonly avx2: boolean | null;
   /** Whether a hypervisor is under this system, as far as the processor says. */
   readonly virtual: boolean;

@@ -2,22 +2,27 @@
  * How fast the executable starts and how much memory a one-shot run takes, beside two programs compiled in the same
  * way, in turns with them: an empty one, and the least that a durable run can do before its first byte (open SQLite,
  * write durably, start a worker thread, send a request). Needs dist/orrery: `sh compile.sh && bun tests/bench/start.bench.ts [rounds]`.
+ * The build for x64 is measured beside its baseline, if both are in dist (`sh compile.sh --target linux-x64`, and
+ * `--target linux-x64-baseline`).
  *
  * Not measured: the first start of a new file (it has to be read from disk), a loaded machine, macOS, a real endpoint
  * (TLS, name resolution), memory of tool calls, and the pages that several processes share.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { gzipSync } from "node:zlib";
 
 const rounds = Number(process.argv[2] ?? 40);
 const root = resolve(import.meta.dirname, "../..");
 const orrery = process.env["ORRERY_BINARY"] ?? join(root, "dist/orrery");
+/** For the same processor, by what they ask of it. */
+const targets = ["linux-x64", "linux-x64-baseline"].map((target) => ({ target, program: join(dirname(orrery), `orrery-${target}`) }));
+const hasTargets = targets.every(({ program }) => existsSync(program));
 const scratch = mkdtempSync(join(tmpdir(), "orrery-bench-"));
 const env = { PATH: process.env["PATH"] ?? "", HOME: scratch, ORRERY_HOME: join(scratch, "home") };
 
@@ -56,7 +61,9 @@ try {
   const least = [compileProgram("least", LEAST)];
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-  const run = [orrery, "run", "--workspace", scratch, "--model", "local/none", "--base-url", url, "Say hello"];
+  const prompt = ["run", "--workspace", scratch, "--model", "local/none", "--base-url", url, "Say hello"];
+  const run = [orrery, ...prompt];
+  const ofTargets = targets.map(({ target, program }) => ({ target, program, version: [] as number[], run: [] as number[] }));
 
   const samples = { hello: [] as number[], least: [] as number[], version: [] as number[], run: [] as number[], memory: [] as number[] };
   for (let round = 0; round < rounds + 3; round++) {
@@ -67,6 +74,12 @@ try {
       run: await timeToFirstByte(run),
       memory: round % 5 === 0 ? await peakMemory(run) : null,
     };
+    if (hasTargets) {
+      for (const { program, version, run } of round % 2 === 0 ? ofTargets : ofTargets.toReversed()) {
+        version.push(await timeToExit([program, "version"]));
+        run.push(await timeToFirstByte([program, ...prompt]));
+      }
+    }
     // The first rounds warm the file cache.
     if (round < 3) continue;
     for (const [name, value] of Object.entries(measured)) if (value !== null) samples[name as keyof typeof samples].push(value);
@@ -80,6 +93,14 @@ try {
   console.log(`the least, start to first byte     ${spread(samples.least)} ms   ${ratio(samples.least, base)} of hello`);
   console.log(`orrery run, start to first byte    ${spread(samples.run)} ms   ${ratio(samples.run, base)} of hello (aim: 2.5)`);
   console.log(`orrery run, peak resident memory   ${spread(samples.memory)} MB  (aim: 90)`);
+  if (hasTargets) {
+    console.log(`the same engine in both                           ${isSameEngine(targets.map(({ program }) => program), hello)}`);
+  }
+  for (const { target, program, version, run } of hasTargets ? ofTargets : []) {
+    console.log(`${target}, executable and gzip -9`.padEnd(48), sizes(program));
+    console.log(`${target}, orrery version, start to exit`.padEnd(48), `${spread(version.slice(3))} ms`);
+    console.log(`${target}, orrery run, start to first byte`.padEnd(48), `${spread(run.slice(3))} ms`);
+  }
 } finally {
   server.close();
   server.closeAllConnections();
@@ -142,6 +163,12 @@ async function peakMemory(argv: readonly string[]): Promise<number> {
   }, 1);
   await exit(child).finally(() => clearInterval(timer));
   return peak;
+}
+
+/** An engine is what a program that does next to nothing consists of, but for its last megabytes. */
+function isSameEngine([one = "", other = ""]: readonly string[], hello: string): boolean {
+  const length = statSync(hello).size - 4e6;
+  return readFileSync(one).subarray(0, length).equals(readFileSync(other).subarray(0, length));
 }
 
 /** In MB, of a million bytes. */

@@ -55,6 +55,7 @@ describe.skipIf(!hasBinary || process.platform !== "linux")("sh compile.sh --arc
       target,
       os: "linux",
       libc: "glibc",
+      cpu: process.arch === "arm64" ? null : "x86-64-v2",
       archive_sha256: sum,
       archive_bytes: archive.length,
       ran: true,
