@@ -61,6 +61,13 @@ export const providers: readonly Provider[] = [
 /** Thrown when no model can be made of what was set; the message says what would be right. */
 export class ModelConfigError extends Error {
   override readonly name = "ModelConfigError";
+  /** Where what is wrong was set. */
+  readonly about: "name" | "key" | "base_url" | "script";
+
+  constructor(message: string, { about = "name", ...options }: ErrorOptions & { readonly about?: ModelConfigError["about"] } = {}) {
+    super(message, options);
+    this.about = about;
+  }
 }
 
 export type ModelName =
@@ -139,10 +146,10 @@ function openEndpoint(settings: ModelSettings, provider: Provider, model: string
 function readKey({ name, env }: ModelSettings, { keyVariable, keyNeeded }: Provider): string | null {
   const key = env[keyVariable]?.trim() ?? "";
   if (key === "" && keyNeeded) {
-    throw new ModelConfigError(`Cannot use model "${name}" as ${keyVariable} is not set: put the provider's key there`);
+    throw new ModelConfigError(`Cannot use model "${name}" as ${keyVariable} is not set: put the provider's key there`, { about: "key" });
   }
   if (!/^[\x21-\x7e]*$/.test(key)) {
-    throw new ModelConfigError(`Cannot use the key in ${keyVariable} as it holds characters that no header may have`);
+    throw new ModelConfigError(`Cannot use the key in ${keyVariable} as it holds characters that no header may have`, { about: "key" });
   }
   return key === "" ? null : key;
 }
@@ -152,14 +159,19 @@ function checkBaseUrl({ name, baseUrl }: ModelSettings, provider: Provider): str
   if (given === null) {
     throw new ModelConfigError(
       `Cannot use model "${name}" as it needs --base-url: the address of an OpenAI-compatible server, such as http://127.0.0.1:8080/v1`,
+      { about: "base_url" },
     );
   }
   const url = URL.canParse(given) ? new URL(given) : null;
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
-    throw new ModelConfigError(`Cannot use base URL "${given}" as it is not an http or https URL, such as http://127.0.0.1:8080/v1`);
+    throw new ModelConfigError(`Cannot use base URL "${given}" as it is not an http or https URL, such as http://127.0.0.1:8080/v1`, {
+      about: "base_url",
+    });
   }
   if (url.username !== "" || url.password !== "") {
-    throw new ModelConfigError(`Cannot use a base URL with a user name or password in it: put the key into ${provider.keyVariable}`);
+    throw new ModelConfigError(`Cannot use a base URL with a user name or password in it: put the key into ${provider.keyVariable}`, {
+      about: "base_url",
+    });
   }
   return url.href;
 }
@@ -169,15 +181,22 @@ const MAX_SCRIPT_BYTES = 16 * 1024 * 1024;
 
 async function openScript(id: string, file: string): Promise<Model> {
   const found = await stat(file).catch(() => null);
-  if (found !== null && !found.isFile()) throw new ModelConfigError(`Cannot use model "${id}" as its script is not a regular file`);
+  if (found !== null && !found.isFile()) {
+    throw new ModelConfigError(`Cannot use model "${id}" as its script is not a regular file`, { about: "script" });
+  }
   if (found !== null && found.size > MAX_SCRIPT_BYTES) {
-    throw new ModelConfigError(`Cannot use model "${id}" as its script has ${found.size} bytes: at most ${MAX_SCRIPT_BYTES} are read`);
+    throw new ModelConfigError(`Cannot use model "${id}" as its script has ${found.size} bytes: at most ${MAX_SCRIPT_BYTES} are read`, {
+      about: "script",
+    });
   }
   try {
     return createScriptedModel({ id, script: parseScript(await readFile(file, "utf8")) });
   } catch (error) {
-    if (error instanceof ScriptError) throw new ModelConfigError(`${error.message} (${file})`, { cause: error });
-    throw new ModelConfigError(`Cannot use model "${id}" as its script cannot be read: ${(error as Error).message}`, { cause: error });
+    if (error instanceof ScriptError) throw new ModelConfigError(`${error.message} (${file})`, { about: "script", cause: error });
+    throw new ModelConfigError(`Cannot use model "${id}" as its script cannot be read: ${(error as Error).message}`, {
+      about: "script",
+      cause: error,
+    });
   }
 }
 

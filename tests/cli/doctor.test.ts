@@ -158,7 +158,12 @@ describe("orrery doctor", () => {
       { text: expect.stringContaining("/no/such/server") },
       { text: expect.stringContaining("NO_SUCH_VARIABLE") },
     ]);
-    expect(of("servers", "ok")).toMatchObject([{ text: "1 MCP server can be started" }]);
+    // It is not known whether it would answer: `sh` is no server.
+    expect(of("servers", "note")).toMatchObject([{
+      text: "Nothing is missing that 1 MCP server would need to start; none was started to find out more",
+      remedy: expect.stringMatching(/^orrery tools starts/),
+    }]);
+    expect(of("servers", "ok")).toEqual([]);
     const { of: untrusted } = await doctor(["--model", model]);
     expect([untrusted("servers", "warning").length, untrusted("servers", "error").length]).toEqual([1, 0]);
   }, LIMIT_MS);
@@ -247,6 +252,25 @@ describe("the model's endpoint", () => {
         env: { TERM, NO_COLOR: "1" },
       }).ended();
       expect([TERM, code, shown.includes(says), shown.includes("\x1b") && TERM === "dumb"]).toEqual([TERM, 0, true, false]);
+    }
+  }, LIMIT_MS);
+
+  test("has a remedy for where what is wrong was set: the script, the address, the key", async () => {
+    const broken = join(workspace.path, "broken.json");
+    await writeFile(broken, "{");
+    const faults: readonly (readonly [args: readonly string[], remedy: string, env?: Record<string, string>])[] = [
+      [["--model", `script:${join(workspace.path, "none.json")}`], "Correct or replace that file"],
+      [["--model", `script:${broken}`], "Correct or replace that file"],
+      [["--model", `script:${workspace.path}`], "Correct or replace that file"],
+      [["--model", "local/qwen3", "--base-url", "localhost"], "Give the right one with --base-url"],
+      [["--model", "local/qwen3"], "Give the right one with --base-url"],
+      [["--model", "openai/gpt-5-mini"], "Set that variable"],
+      [["--model", "openai/gpt-5-mini"], "Set that variable", { OPENAI_API_KEY: "schlüssel" }],
+      [["--model", "qwen3"], "name a model with --model"],
+    ];
+    for (const [args, remedy, env] of faults) {
+      const { code, of } = await doctor(args, env);
+      expect([args, code, of("model", "error")]).toMatchObject([args, 1, [{ remedy: expect.stringContaining(remedy) }]]);
     }
   }, LIMIT_MS);
 

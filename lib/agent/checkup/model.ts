@@ -15,10 +15,16 @@ export async function checkModel(options: AgentOptions, env: Environment, worksh
     return [describe(name, endpoint)];
   } catch (error) {
     if (!(error instanceof ModelConfigError)) throw error;
-    const remedy = "Set the key of one provider, or name a model with --model or in the settings (orrery config shows them)";
-    return [{ check: "model", level: "error", text: error.message, remedy }];
+    return [{ check: "model", level: "error", text: error.message, remedy: REMEDIES[error.about] }];
   }
 }
+
+const REMEDIES: Readonly<Record<ModelConfigError["about"], string>> = {
+  name: "Set the key of one provider, or name a model with --model or in the settings (orrery config shows them)",
+  key: "Set that variable to the key as the provider gave it, or name another model with --model",
+  base_url: "Give the right one with --base-url, or as base_url in the settings (orrery config shows where it is set)",
+  script: "Correct or replace that file (models.md among the documents says what stands in it), or name another model with --model",
+};
 
 function describe(name: string, endpoint: EndpointCheck): Finding {
   switch (endpoint.kind) {

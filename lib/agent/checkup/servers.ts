@@ -1,4 +1,4 @@
-/** Whether the MCP servers that files name could be started. None is: that is what `orrery tools` does. */
+/** Whether the MCP servers that files name are there. None is started, nor asked: that is what `orrery tools` does. */
 import type { Paths } from "../../config/paths.ts";
 import { resolveServer } from "../../tools/mcp/destination.ts";
 import { findServers } from "../servers.ts";
@@ -18,7 +18,14 @@ export async function checkServers(workshop: Workshop, paths: Paths): Promise<re
   );
   const ready = active.length - faults.filter((each) => each.length > 0).length;
   return [
-    { check: "servers", level: "ok", text: `${ready} MCP server${ready === 1 ? "" : "s"} can be started` },
+    ...(ready === 0 ? [] : [
+      {
+        check: "servers",
+        level: "note",
+        text: `Nothing is missing that ${ready} MCP server${ready === 1 ? "" : "s"} would need to start; none was started to find out more`,
+        remedy: "orrery tools starts those that may run, and shows which answer",
+      } as const,
+    ]),
     ...faults.flat(),
     ...[...broken, ...unreadable].map((text): Finding => ({
       check: "servers",
