@@ -1,6 +1,10 @@
 /** Manual pages out of the command tree, in the macros of man(7), which man-db and mandoc both read. */
 import { VERSION } from "../lib/platform/version.ts";
+import { wrap } from "./terminal.ts";
 import { everyCommand, type Operand, type Option, type Reference } from "./reference.ts";
+
+/** What mandoc's lint asks for, less what escapes add. */
+const MOST_COLUMNS = 70;
 
 export interface ManualPage {
   /** `orrery-tools-call` */
@@ -20,7 +24,7 @@ function toPage(reference: Reference, root: Reference, date: string): string {
   return [
     `.TH ${pageName(path).toUpperCase()} 1 "${date}" "Orrery ${VERSION}" "Orrery"`,
     ".SH NAME",
-    `${escape(pageName(path))} \\- ${escape(lowerFirst(brief))}`,
+    ...fill(`${pageName(path)} - ${lowerFirst(brief)}`),
     ".SH SYNOPSIS",
     ...synopsis(reference),
     ".SH DESCRIPTION",
@@ -87,27 +91,32 @@ function sections(description: string): readonly string[] {
     else if (/^[A-Z][A-Z ]+$/.test(line)) {
       if (lines.at(-1) === ".PP") lines.pop();
       lines.push(`.SH ${line}`);
-    } else lines.push(escape(isIndented ? line.slice(2) : line));
+    } else lines.push(...(isIndented ? [escape(line.slice(2))] : fill(line)));
   }
   return isVerbatim ? [...lines, ".fi"] : lines;
 }
 
 function toCommandLines({ path, brief }: Reference): readonly string[] {
-  return [".TP", `.BR ${escape(pageName(path))} (1)`, escape(brief)];
+  return [".TP", `.BR ${escape(pageName(path))} (1)`, ...fill(brief)];
 }
 
 function toOperandLines({ value: { placeholder }, brief }: Operand): readonly string[] {
-  return [".TP", `.I ${escape(placeholder)}`, escape(brief)];
+  return [".TP", `.I ${escape(placeholder)}`, ...fill(brief)];
 }
 
 function toOptionLines({ name, letter, brief, value, isRepeatable }: Option): readonly string[] {
   const names = [name, ...(letter === undefined ? [] : [letter])].map((each) => `\\fB${escape(each)}\\fR`).join(", ");
   const takes = value === undefined ? "" : ` \\fI${escape(value.placeholder)}\\fR`;
-  return [".TP", `${names}${takes}`, escape(isRepeatable && !brief.includes("repeated") ? `${brief}. May be repeated` : brief)];
+  return [".TP", `${names}${takes}`, ...fill(isRepeatable && !brief.includes("repeated") ? `${brief}. May be repeated` : brief)];
 }
 
 function definition(term: string, text: string): readonly string[] {
-  return [".TP", `.B ${escape(term)}`, escape(text)];
+  return [".TP", `.B ${escape(term)}`, ...fill(text)];
+}
+
+/** Prose as lines that are not too long for whoever reads the source: what shows it fills lines itself. */
+function fill(text: string): readonly string[] {
+  return wrap(text, MOST_COLUMNS).map(escape);
 }
 
 /** A hyphen would be typeset as a dash, and a dot or a quote at the start of a line be read as a macro. */
