@@ -59,7 +59,8 @@ main() {
   done
   [ -n "$from" ] || from=$(own_folder)
   from=$(place_of "$from")
-  [ -n "$target" ] || target=$(detect_target)
+  detected=no
+  if [ -z "$target" ]; then target=$(detect_target) detected=yes; fi
   case " $targets " in
     *" $target "*) ;;
     *) fail "\"$target\" is not one of $targets" ;;
@@ -234,15 +235,35 @@ download() {
   fi
 }
 
-# Prints the name of the archive for a target: of VERSION, else the last that is listed.
+# Prints the name of the archive for a target, and fails if none is listed. What asks for less of the processor does too.
 choose() {
-  wanted=${VERSION:-} found='' listed=''
+  wanted=${VERSION:-} found='' listed='' others=''
   wanted=${wanted#v}
+  find_archive "$1"
+  case $detected-$found-$1 in
+    yes--*-baseline) ;;
+    yes--linux-x64*) find_archive "$1-baseline" ;;
+  esac
+  if [ -n "$found" ]; then
+    printf '%s\n' "$found"
+  elif [ -n "$listed" ]; then
+    fail "version $wanted is not listed in $from/SHA256SUMS, only$listed"
+  else
+    fail "$from/SHA256SUMS lists no archive for $1${others:+, only$others}"
+  fi
+}
+
+# Sets found to the name of the archive for a target: of VERSION, else the last that is listed.
+find_archive() {
   while read -r _ name || [ -n "${name:-}" ]; do
     name=${name#\*} name=${name%"$cr"}
     case $name in
       */*) continue ;;
       orrery-*-"$1".tar.gz) ;;
+      orrery-*.tar.gz)
+        others="$others $name"
+        continue
+        ;;
       *) continue ;;
     esac
     version=${name#orrery-}
@@ -250,13 +271,6 @@ choose() {
     listed="$listed $version"
     if [ -z "$wanted" ] || [ "$version" = "$wanted" ]; then found=$name; fi
   done <"$stage/SHA256SUMS"
-  if [ -n "$found" ]; then
-    printf '%s\n' "$found"
-  elif [ -n "$listed" ]; then
-    fail "version $wanted is not listed in $from/SHA256SUMS, only$listed"
-  else
-    fail "$from/SHA256SUMS lists no archive for $1"
-  fi
 }
 
 check() {

@@ -205,6 +205,20 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
     }
   });
 
+  test("takes the baseline build where a release has no other, and no version of another target", async () => {
+    pretend("grep", 'case $* in *avx2*) exit 0 ;; esac\nexec /bin/grep "$@"');
+    writeRelease(release, { version: "1.0.0", target: "linux-x64-baseline" }, { version: "1.0.0", target: "linux-arm64" });
+    expect(await install({ args: ["--from", release] })).toMatchObject({ code: 0 });
+    expect(installedVersion()).toBe("orrery 1.0.0 (a test)\n");
+    const { code, stderr } = await install({ args: ["--from", release, "--target", "linux-x64"] });
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/lists no archive for linux-x64, only.* orrery-1\.0\.0-linux-arm64\.tar\.gz/),
+    ]);
+    const old = await install({ args: ["--from", release], env: { VERSION: "0.9.0" } });
+    expect([old.code, old.stderr]).toEqual([1, expect.stringContaining("version 0.9.0 is not listed")]);
+  });
+
   test("removes what an installation left that was killed, and not what one that runs has there", async () => {
     writeBoth(release, "1.0.0");
     const gone = spawnSync("sh", ["-c", "echo $$"], { encoding: "utf8" }).stdout.trim();
