@@ -6,8 +6,8 @@ import { canonicalValue, type Json, type JsonObject } from "../session/json.ts";
 import { nearest } from "./nearest.ts";
 import type { SchemaNode, SchemaObject } from "./schema-node.ts";
 import type { Matcher } from "./schema-pattern.ts";
-import { below, FaultList, type Faults, nameOf, type Place, pointerOf, ROOT } from "./schema-place.ts";
-import { choiceFault, lengthFaults, numberFaults, shown, sizeFaults, typeFault } from "./schema-scalars.ts";
+import { below, createNumberReader, FaultList, type Faults, nameOf, type Place, pointerOf, ROOT } from "./schema-place.ts";
+import { choiceFault, lengthFaults, numberFaults, shown, shownNumber, sizeFaults, typeFault } from "./schema-scalars.ts";
 import type { Violation } from "./tool.ts";
 
 export interface Evaluable {
@@ -40,15 +40,34 @@ const FAULT_STEPS = 4;
 const DIVISION_STEPS = 16;
 const WRITING_STEPS = 4;
 
-export function evaluate(schema: Evaluable, value: Json): readonly Violation[] {
+/** @param text what the value was read from, to quote numbers of. */
+export function evaluate(schema: Evaluable, value: Json, text?: string): readonly Violation[] {
   const faults = new FaultList();
   try {
-    new Evaluation(schema).visit(schema.root, value, ROOT, faults, schema.annotates ? noMarks() : null);
+    new Evaluation(schema, STEPS, text).visit(schema.root, value, ROOT, faults, schema.annotates ? noMarks() : null);
   } catch (error) {
     if (!(error instanceof OverBudget)) throw error;
     return [{ pointer: "", message: error.message }];
   }
   return faults.toViolations();
+}
+
+/** Holds values against parts of a schema, all of them for the work of one check. */
+export function createExaminer(schema: Evaluable): (part: SchemaNode, value: Json) => readonly Violation[] | null {
+  let steps = STEPS;
+  return (part, value) => {
+    const faults = new FaultList();
+    const evaluation = new Evaluation(schema, steps);
+    try {
+      evaluation.visit(part, value, ROOT, faults, schema.annotates ? noMarks() : null);
+    } catch (error) {
+      if (!(error instanceof OverBudget)) throw error;
+      steps = 0;
+      return null;
+    }
+    steps = evaluation.left;
+    return faults.toViolations();
+  };
 }
 
 class OverBudget extends Error {
@@ -63,13 +82,20 @@ interface Marks {
 
 class Evaluation {
   readonly #schema: Evaluable;
+  readonly #written: (place: Place) => string | null;
   readonly #keys = new Map<object, readonly string[]>();
-  #steps = STEPS;
+  #steps: number;
   #depth = 0;
   #hints = MAX_HINTS;
 
-  constructor(schema: Evaluable) {
+  constructor(schema: Evaluable, steps: number, text?: string) {
     this.#schema = schema;
+    this.#written = createNumberReader(text);
+    this.#steps = steps;
+  }
+
+  get left(): number {
+    return this.#steps;
   }
 
   visit(schema: SchemaNode, value: Json, place: Place, faults: Faults, marks: Marks | null): boolean {
@@ -87,13 +113,14 @@ class Evaluation {
   }
 
   #scalars(schema: SchemaObject, value: Json, place: Place, faults: Faults): boolean {
-    const wrongType = typeFault(schema["type"], value);
+    const show = () => this.#shown(value, place);
+    const wrongType = typeFault(schema["type"], value, show);
     if (wrongType !== null) return this.#fail(faults, place, wrongType);
-    const wrongChoice = choiceFault(schema, value, (left, right) => this.#same(left, right));
+    const wrongChoice = choiceFault(schema, value, (left, right) => this.#same(left, right), show);
     let valid = wrongChoice === null || this.#fail(faults, place, wrongChoice);
     if (typeof value === "number") {
       if (schema["multipleOf"] !== undefined) this.#spend(DIVISION_STEPS);
-      for (const fault of numberFaults(schema, value)) valid = this.#fail(faults, place, () => fault);
+      for (const fault of numberFaults(schema, value)) valid = this.#fail(faults, place, () => `${fault}, but it is ${show()}`);
     }
     if (typeof value === "string") valid = this.#text(schema, value, place, faults) && valid;
     return valid;
@@ -108,6 +135,11 @@ class Evaluation {
       valid = this.#fail(faults, place, () => `must match the pattern ${clipPattern(pattern)}, but it is ${shown(value)}`);
     }
     return valid;
+  }
+
+  #shown(value: Json, place: Place): string {
+    const token = typeof value === "number" ? this.#written(place) : null;
+    return token === null || typeof value !== "number" ? shown(value) : shownNumber(token, value);
   }
 
   #container(schema: SchemaObject, value: Json, place: Place, faults: Faults, marks: Marks | null): boolean {

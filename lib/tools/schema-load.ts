@@ -6,6 +6,7 @@
  */
 import { fromPointerToken, toPointerToken } from "../session/json-pointer.ts";
 import { nearest } from "./nearest.ts";
+import { IN_PLACE_LISTS, IN_PLACE_MAPS, IN_PLACE_SINGLE, LISTS, MAPS, SINGLE } from "./schema-keywords.ts";
 import {
   decode,
   describe,
@@ -57,26 +58,6 @@ const MAX_GUESSED_AMONG = 128;
 const MAX_CHAIN = 500;
 const MAX_PROBLEMS = 200;
 const SHOWN = 80;
-const SINGLE = new Set(
-  [
-    "additionalItems",
-    "unevaluatedItems",
-    "contains",
-    "additionalProperties",
-    "unevaluatedProperties",
-    "propertyNames",
-    "not",
-    "if",
-    "then",
-    "else",
-  ],
-);
-const LISTS = new Set(["prefixItems", "allOf", "anyOf", "oneOf"]);
-const MAPS = new Set(["$defs", "definitions", "properties", "patternProperties", "dependentSchemas", "dependencies"]);
-/** Keywords whose subschemas look at the same value, so that a loop through them would never end. */
-const IN_PLACE_SINGLE = ["not", "if", "then", "else"];
-const IN_PLACE_LISTS = ["allOf", "anyOf", "oneOf"];
-const IN_PLACE_MAPS = ["dependentSchemas", "dependencies"];
 const DIALECTS: readonly { readonly name: string; readonly matches: RegExp; readonly refAlone: boolean }[] = [
   { name: "draft-04", matches: /json-schema\.org\/draft-04\/schema/, refAlone: true },
   { name: "draft-06", matches: /json-schema\.org\/draft-06\/schema/, refAlone: true },

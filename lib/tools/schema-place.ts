@@ -1,5 +1,7 @@
 /** Places in a value, and what is found wrong at them. */
 import { toPointerToken } from "../session/json-pointer.ts";
+import { numberToken, parseKeepingNumbers } from "../session/json.ts";
+import { own } from "./schema-node.ts";
 import type { Violation } from "./tool.ts";
 
 /** How many violations of one value are told one by one; a model that repairs those is told of the rest. */
@@ -61,6 +63,18 @@ function tokens(place: Place): readonly string[] {
   const list: string[] = [];
   for (let at: Place | null = place; at !== null && at.parent !== null; at = at.parent) list.push(at.token);
   return list.reverse();
+}
+
+/** What was written for the number at a place, of the text that the value was read from. */
+export function createNumberReader(text: string | undefined): (place: Place) => string | null {
+  let document: unknown;
+  return (place) => {
+    if (text === undefined) return null;
+    document ??= parseKeepingNumbers(text);
+    let at = document;
+    for (const token of tokens(place)) at = typeof at === "object" && at !== null ? own(at, token) : undefined;
+    return numberToken(at);
+  };
 }
 
 /** A place in words: `"items[2].name"`; `whole` is what the value itself is called. */

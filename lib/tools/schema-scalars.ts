@@ -10,12 +10,13 @@ export function typeName(value: Json): string {
   return Array.isArray(value) ? "array" : typeof value;
 }
 
-export function typeFault(expected: unknown, value: Json): (() => string) | null {
+/** `show` gives the value as it is quoted. */
+export function typeFault(expected: unknown, value: Json, show: () => string = () => shown(value)): (() => string) | null {
   if (expected === undefined) return null;
   const names = (Array.isArray(expected) ? expected : [expected]) as readonly string[];
   const actual = typeName(value);
   if (names.some((name) => name === actual || (name === "integer" && Number.isInteger(value)))) return null;
-  return () => `must be ${names.map(withArticle).join(" or ")}, but it is ${shown(value)}`;
+  return () => `must be ${names.map(withArticle).join(" or ")}, but it is ${show()}`;
 }
 
 /** `same` compares two values and accounts for the work. */
@@ -23,38 +24,39 @@ export function choiceFault(
   schema: SchemaObject,
   value: Json,
   same: (left: Json, right: Json) => boolean,
+  show: () => string,
 ): (() => string) | null {
   const choices = schema["enum"] as readonly Json[] | undefined;
   if (choices !== undefined && !choices.some((choice) => same(choice, value))) {
     return () => {
       const list = choices.slice(0, SHOWN_CHOICES).map(choice).join(", ");
       const more = choices.length > SHOWN_CHOICES ? ` (and ${choices.length - SHOWN_CHOICES} more)` : "";
-      return `must be one of ${list}${more}, but it is ${shown(value)}`;
+      return `must be one of ${list}${more}, but it is ${show()}`;
     };
   }
   if (Object.hasOwn(schema, "const") && !same(schema["const"] as Json, value)) {
-    return () => `must be exactly ${choice(schema["const"] as Json)}, but it is ${shown(value)}`;
+    return () => `must be exactly ${choice(schema["const"] as Json)}, but it is ${show()}`;
   }
   return null;
 }
 
+/** What it must be; what it is instead is for the caller to say. */
 export function* numberFaults(schema: SchemaObject, value: number): Generator<string> {
   const limit = (keyword: string) => schema[keyword] as number | boolean | undefined;
-  const given = `, but it is ${value}`;
   const minimum = limit("minimum");
   const maximum = limit("maximum");
   const above = limit("exclusiveMinimum");
   const below = limit("exclusiveMaximum");
   if (typeof minimum === "number" && (above === true ? value <= minimum : value < minimum)) {
-    yield `must be ${above === true ? "above" : "at least"} ${minimum}${given}`;
+    yield `must be ${above === true ? "above" : "at least"} ${minimum}`;
   }
   if (typeof maximum === "number" && (below === true ? value >= maximum : value > maximum)) {
-    yield `must be ${below === true ? "below" : "at most"} ${maximum}${given}`;
+    yield `must be ${below === true ? "below" : "at most"} ${maximum}`;
   }
-  if (typeof above === "number" && value <= above) yield `must be above ${above}${given}`;
-  if (typeof below === "number" && value >= below) yield `must be below ${below}${given}`;
+  if (typeof above === "number" && value <= above) yield `must be above ${above}`;
+  if (typeof below === "number" && value >= below) yield `must be below ${below}`;
   const step = schema["multipleOf"] as number | undefined;
-  if (step !== undefined && !isMultiple(value, step)) yield `must be a multiple of ${step}${given}`;
+  if (step !== undefined && !isMultiple(value, step)) yield `must be a multiple of ${step}`;
 }
 
 export function* lengthFaults(schema: SchemaObject, value: string): Generator<string> {
@@ -78,6 +80,19 @@ export function* sizeFaults(schema: SchemaObject, size: number, unit: "Items" | 
 /** A value as it is shown to a model: short, on one line, well-formed. */
 export function shown(value: Json): string {
   return typeof value === "string" ? `the string ${literal(value)}` : literal(value);
+}
+
+/** A number as it was written, and what is compared in its place if that is another one. */
+export function shownNumber(token: string, value: number): string {
+  const written = token.length > SHOWN_VALUE ? `${token.slice(0, SHOWN_VALUE)}…` : token;
+  if (!Number.isFinite(value)) return `${written}, which is too large`;
+  if (value === 0) return /^[^eE]*[1-9]/.test(token) ? `${written}, which counts as 0` : written;
+  return isOtherInteger(token, value) ? `${written}, which counts as ${BigInt(value)}` : written;
+}
+
+/** Integers that a double has no place for; a longer one is not worth the work. */
+function isOtherInteger(token: string, value: number): boolean {
+  return !Number.isSafeInteger(value) && /^-?\d{1,400}$/.test(token) && BigInt(token) !== BigInt(value);
 }
 
 /** A choice is shown as it would be written, or its beginning. */

@@ -11,6 +11,7 @@
  * `anyOf`, or a pattern runs for as long as its author likes. `@cfworker/json-schema` is the oracle in the tests.
  */
 import type { Json } from "../session/json.ts";
+import { findContradictions } from "./schema-contradictions.ts";
 import { evaluate } from "./schema-evaluate.ts";
 import { type LoadedSchema, loadSchema, type SchemaProblem, type SchemaUse } from "./schema-load.ts";
 import { loadPatternEngine, type Matcher, type PatternEngine } from "./schema-pattern.ts";
@@ -21,7 +22,8 @@ export type { SchemaProblem } from "./schema-load.ts";
 export interface Schema {
   /** The canonical form to show to a model: an object schema with `properties`. */
   readonly declared: Readonly<Record<string, unknown>>;
-  check(value: Json): readonly Violation[];
+  /** @param text the JSON it was read from: what is said of a number shows it as it was written. */
+  check(value: Json, text?: string): readonly Violation[];
 }
 
 /** `problems` may be warnings beside a schema that works; without `schema` at least one is an error. */
@@ -30,12 +32,19 @@ export interface CompiledSchema {
   readonly problems: readonly SchemaProblem[];
 }
 
+/** What is done about a schema that works and contradicts itself: who wrote it for us can be told. */
+export type ContradictionPolicy = "refuse" | "warn" | "ignore";
+
 /** Compiles a schema from outside. Asynchronous because the pattern engine is loaded only when a pattern needs it. */
-export async function compileSchema(source: unknown, use: SchemaUse = "input"): Promise<CompiledSchema> {
+export async function compileSchema(
+  source: unknown,
+  use: SchemaUse = "input",
+  contradictions: ContradictionPolicy = "ignore",
+): Promise<CompiledSchema> {
   const loaded = loadSchema(source, use);
   // What is refused anyway is not compiled: its patterns may be the reason.
   const needsEngine = loaded.patterns.size > 0 && !loaded.problems.some(({ severity }) => severity === "error");
-  return compile(loaded, needsEngine ? await loadPatternEngine() : null);
+  return compile(loaded, needsEngine ? await loadPatternEngine() : null, contradictions);
 }
 
 /**
@@ -44,14 +53,14 @@ export async function compileSchema(source: unknown, use: SchemaUse = "input"): 
  */
 export function compileOwnSchema(source: Readonly<Record<string, unknown>>): Schema {
   const loaded = loadSchema(source, "input");
-  const { schema, problems } = compile(loaded, null);
+  const { schema, problems } = compile(loaded, null, "ignore");
   if (schema === undefined || problems.length > 0 || loaded.patterns.size > 0) {
     throw new TypeError(`Cannot compile own schema: ${problems[0]?.message ?? "it has patterns"}`);
   }
   return schema;
 }
 
-function compile(loaded: LoadedSchema, engine: PatternEngine | null): CompiledSchema {
+function compile(loaded: LoadedSchema, engine: PatternEngine | null, contradictions: ContradictionPolicy): CompiledSchema {
   const problems = [...loaded.problems];
   const matchers = new Map<string, Matcher>();
   for (const [pattern, { plan, pointer }] of loaded.patterns) {
@@ -69,9 +78,11 @@ function compile(loaded: LoadedSchema, engine: PatternEngine | null): CompiledSc
       });
     }
   }
-  if (problems.some(({ severity }) => severity === "error")) return { problems };
   const { root, references, annotates, whole } = loaded;
   const evaluable = { root, references, matchers, annotates, whole };
-  const schema = { declared: loaded.declared, check: (value: Json) => evaluate(evaluable, value) };
+  const found = contradictions === "ignore" ? [] : findContradictions(evaluable);
+  problems.push(...contradictions === "warn" ? found.map((problem) => ({ ...problem, severity: "warning" as const })) : found);
+  if (problems.some(({ severity }) => severity === "error")) return { problems };
+  const schema = { declared: loaded.declared, check: (value: Json, text?: string) => evaluate(evaluable, value, text) };
   return { schema, problems };
 }

@@ -58,6 +58,33 @@ describe("violations", () => {
     expect(many.at(-1)).toEqual({ pointer: "", message: "There are 900 more violations" });
   });
 
+  test("quote a number as it was written, and say where another one is compared", async () => {
+    const { schema } = await compileSchema({
+      properties: {
+        a: { type: "integer" },
+        b: { maximum: 1 },
+        c: { multipleOf: 5 },
+        d: { enum: [1] },
+        e: { items: { type: "boolean" } },
+        f: { const: 3 },
+        g: { exclusiveMinimum: 0 },
+        "h/i": { anyOf: [{ type: "string" }] },
+      },
+    });
+    const text = `{"a":1e400,"b":0.2e1,"c":9007199254740995,"d":-0,"e":[1e-2,0.10],"f":3.50,"g":-1e-400,"h/i":12${"0".repeat(500)}}`;
+    expect((schema?.check(JSON.parse(text) as Json, text) ?? []).map(({ message }) => message)).toEqual([
+      '"a" must be an integer, but it is 1e400, which is too large',
+      '"b" must be at most 1, but it is 0.2e1',
+      '"c" must be a multiple of 5, but it is 9007199254740995, which counts as 9007199254740996',
+      '"d" must be one of 1, but it is -0',
+      '"e[0]" must be a boolean, but it is 1e-2',
+      '"e[1]" must be a boolean, but it is 0.10',
+      '"f" must be exactly 3, but it is 3.50',
+      '"g" must be above 0, but it is -1e-400, which counts as 0',
+      `"h/i" fits none of 1 alternatives: "h/i" must be a string, but it is 12${"0".repeat(78)}…, which is too large`,
+    ]);
+  });
+
   test("do not come from format, which is an annotation", async () => {
     expect(await violationsOf({ properties: { at: { type: "string", format: "date-time" } } }, { at: "yesterday" })).toEqual([]);
   });

@@ -28,7 +28,7 @@ function toTool(row: CatalogRow, definition: BuiltinDefinition): Tool {
     read_only,
     speculation_safe,
     approval,
-    check: (input) => schema.check(input.value),
+    check: ({ value, text }) => schema.check(value, text),
     plan: (input, context) => {
       if (definition.kind === "process") return { kind: "launch", launch: definition.plan(input, context) };
       const brief = definition.kind === "child" ? definition.brief(input.value, context) : null;

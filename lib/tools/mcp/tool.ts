@@ -30,7 +30,7 @@ export function toMcpTool(offer: Offer, origin: Origin, call: Caller): McpTool {
     read_only: false,
     speculation_safe: false,
     approval: "destructive",
-    check: (input) => offer.schema.check(input.value),
+    check: ({ value, text }) => offer.schema.check(value, text),
     plan: (input) => ({
       kind: "remote",
       worker: `mcp:${offer.server}`,

@@ -32,14 +32,16 @@ function toPropertySchema(parameter: Parameter): Readonly<Record<string, unknown
 }
 
 /** Every way in which the input does not fit, in the order of declaration. What is not declared does not count. */
-export function checkArguments(parameters: readonly Parameter[], { value }: JsonInput): readonly Violation[] {
+export function checkArguments(parameters: readonly Parameter[], { value, text }: JsonInput): readonly Violation[] {
+  let document: Readonly<Record<string, unknown>> | undefined;
+  const written = (name: string) => (document ??= parseKeepingNumbers(text) as Readonly<Record<string, unknown>>)[name];
   return parameters.flatMap((parameter) => {
     const given = Object.hasOwn(value, parameter.name) ? value[parameter.name] : undefined;
     if (given === undefined || given === null) {
       if (!parameter.required) return [];
       return [{ pointer: `/${parameter.name}`, message: `⚒ Missing required parameter: ${parameter.name}`, leads: true }];
     }
-    return problemsOf(parameter, given).map(({ pointer, problem }) => ({
+    return problemsOf(parameter, given, () => written(parameter.name)).map(({ pointer, problem }) => ({
       pointer: `/${parameter.name}${pointer}`,
       message: `⚒ Invalid parameter: ${parameter.name}${pointer === "" ? "" : ` (${pointer.slice(1)})`} ${problem}`,
       leads: true,

@@ -1,5 +1,6 @@
 /** Whether a value fits what a parameter declares, and in what it does not. */
-import type { Json } from "../../session/json.ts";
+import { type Json, numberToken } from "../../session/json.ts";
+import { shownNumber } from "../schema-scalars.ts";
 import type { Parameter, ParameterType } from "./parameters.ts";
 
 export interface Problem {
@@ -7,27 +8,33 @@ export interface Problem {
   readonly problem: string;
 }
 
-export function problemsOf(parameter: Parameter, given: Json): readonly Problem[] {
+/** @param written the same value with its numbers as they were written, which is how they are quoted. */
+export function problemsOf(parameter: Parameter, given: Json, written: () => unknown = () => given): readonly Problem[] {
   const { type, items } = parameter;
-  if (!fitsType(given, type)) return [{ pointer: "", problem: `must be ${withArticle(type)}, not ${describe(given)}` }];
-  if (Array.isArray(given)) return (given as readonly Json[]).flatMap((element, index) => elementProblems(element, index, items));
+  const show = () => describe(given, written());
+  if (!fitsType(given, type)) return [{ pointer: "", problem: `must be ${withArticle(type)}, not ${show()}` }];
+  if (Array.isArray(given)) {
+    return (given as readonly Json[]).flatMap((element, index) =>
+      elementProblems(element, index, items, () => describe(element, (written() as readonly unknown[])[index]))
+    );
+  }
   const problems = [
-    ...enumProblems(parameter, given),
+    ...enumProblems(parameter, given, show),
     ...(typeof given === "string" ? textProblems(parameter, given) : []),
-    ...rangeProblems(parameter, given),
+    ...(typeof given === "number" ? rangeProblems(parameter, given, numberText(given, written())) : []),
   ];
   return problems.map((problem) => ({ pointer: "", problem }));
 }
 
-function elementProblems(element: Json, index: number, items: ParameterType | null): readonly Problem[] {
+function elementProblems(element: Json, index: number, items: ParameterType | null, show: () => string): readonly Problem[] {
   const pointer = `/${index}`;
-  if (items !== null && !fitsType(element, items)) return [{ pointer, problem: `must be ${withArticle(items)}, not ${describe(element)}` }];
+  if (items !== null && !fitsType(element, items)) return [{ pointer, problem: `must be ${withArticle(items)}, not ${show()}` }];
   return unpassable(typeof element === "string" ? element : JSON.stringify(element)).map((problem) => ({ pointer, problem }));
 }
 
-function enumProblems({ enum: members }: Parameter, given: Json): readonly string[] {
+function enumProblems({ enum: members }: Parameter, given: Json, show: () => string): readonly string[] {
   if (members === null || members.some((member) => member === given)) return [];
-  return [`must be one of ${members.map((member) => JSON.stringify(member)).join(", ")}, not ${describe(given)}`];
+  return [`must be one of ${members.map((member) => JSON.stringify(member)).join(", ")}, not ${show()}`];
 }
 
 function textProblems({ minLength, maxLength, pattern }: Parameter, text: string): readonly string[] {
@@ -48,11 +55,10 @@ function patternProblems({ source, matcher }: NonNullable<Parameter["pattern"]>,
   return matcher.test(text) ? [] : [`must match the pattern ${source}`];
 }
 
-function rangeProblems({ min, max }: Parameter, given: Json): readonly string[] {
-  if (typeof given !== "number") return [];
+function rangeProblems({ min, max }: Parameter, given: number, shown: string): readonly string[] {
   return [
-    ...(min !== null && given < min ? [`must be at least ${min}, not ${given}`] : []),
-    ...(max !== null && given > max ? [`must be at most ${max}, not ${given}`] : []),
+    ...(min !== null && given < min ? [`must be at least ${min}, not ${shown}`] : []),
+    ...(max !== null && given > max ? [`must be at most ${max}, not ${shown}`] : []),
   ];
 }
 
@@ -68,13 +74,17 @@ function withArticle(type: ParameterType): string {
   return type === "integer" || type === "array" ? `an ${type}` : `a ${type}`;
 }
 
-function describe(value: Json): string {
+function describe(value: Json, written: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";
   if (typeof value === "object") return "an object";
-  if (typeof value === "number" && !Number.isFinite(value)) return "a number that is too large";
+  if (typeof value === "number") return `the number ${numberText(value, written)}`;
   const text = JSON.stringify(value).toWellFormed();
   return `the ${typeof value} ${text.length > 80 ? `${text.slice(0, 80)}…` : text}`;
+}
+
+function numberText(value: number, written: unknown): string {
+  return shownNumber(numberToken(written) ?? String(value), value);
 }
 
 /** Whether a value is of a type; numbers must be finite, and 1.0 is an integer. */

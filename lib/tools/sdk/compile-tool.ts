@@ -8,14 +8,14 @@ export async function compileTool(
   description: ToolDescription,
 ): Promise<{ readonly schema?: Schema; readonly diagnostics: readonly Diagnostic[] }> {
   const reserved = reservedBecause(description.name.toLowerCase());
-  if (reserved !== null) return { diagnostics: [nameDiagnostic(description.name, reserved)] };
-  const { schema, problems } = await compileSchema(description.parameters);
+  const { schema, problems } = await compileSchema(description.parameters, "input", "warn");
   const diagnostics = problems.map(({ severity, code, message, pointer, remedy }): Diagnostic => ({
     severity,
     code,
     message: `The parameters of "${description.name}"${pointer === "" ? "" : ` at ${pointer}`}: ${message}`,
     remedy: remedy ?? CORRECT_TOOL,
   }));
+  if (reserved !== null) return { diagnostics: [nameDiagnostic(description.name, reserved), ...diagnostics] };
   return schema === undefined ? { diagnostics } : { schema, diagnostics };
 }
 

@@ -67,7 +67,7 @@ async function embedTool(tool: SdkTool): Promise<Candidate> {
     speculation_safe,
     approval,
     ...(path === undefined ? { in_process: true } : {}),
-    check: (input) => schema.check(input.value),
+    check: ({ value, text }) => schema.check(value, text),
     plan: (input, context): Plan =>
       path === undefined
         ? {

@@ -7,6 +7,7 @@ import { kindOf, type Report } from "./report.ts";
 
 const MAX_DEPTH = 70;
 const SHOWN_POINTER = 200;
+const DATE_REMEDY = "Put it in quotes if it is meant as text, or write what the keyword takes.";
 
 /** The schema under `input_schema` or `output_schema`; faults go to the report. Absent or wrong: one that fits all objects. */
 export async function readSchema(
@@ -36,13 +37,16 @@ export async function readSchema(
     );
     return anything;
   }
-  const json = toJson(source, [key], report);
-  const { schema, problems } = await compileSchema(json, key === "input_schema" ? "input" : "output");
+  const copy = new JsonCopy(report);
+  const json = copy.of(source, [key]);
+  const { schema, problems } = await compileSchema(json, key === "input_schema" ? "input" : "output", "refuse");
   for (const { severity, code, pointer, message, remedy } of problems) {
+    const path = [key, ...tokensOf(pointer)];
+    if (copy.explains(path)) continue;
     report.add(
       severity,
       code,
-      [key, ...tokensOf(pointer)],
+      path,
       `${message} (${key}${pointer.length > SHOWN_POINTER ? `${pointer.slice(0, SHOWN_POINTER)}…` : pointer})`,
       remedy,
     );
@@ -77,46 +81,56 @@ function reportCollisions(properties: readonly string[], report: Report): void {
   }
 }
 
-/** TOML as JSON. What JSON does not have is reported. */
-function toJson(value: unknown, path: readonly string[], report: Report): unknown {
-  if (path.length > MAX_DEPTH) {
-    report.add(
-      "error",
-      "schema_too_large",
-      path,
-      `The schema is nested deeper than ${MAX_DEPTH} levels`,
-      "Leave the inner parts open, and check them in the tool.",
-    );
+/** TOML as JSON, and the places of what JSON does not have, which are reported. */
+class JsonCopy {
+  readonly #report: Report;
+  readonly #refused = new Set<string>();
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  of(value: unknown, path: readonly string[]): unknown {
+    if (path.length > MAX_DEPTH) {
+      const message = `The schema is nested deeper than ${MAX_DEPTH} levels`;
+      this.#report.add("error", "schema_too_large", path, message, "Leave the inner parts open, and check them in the tool.");
+      return null;
+    }
+    if (typeof value === "bigint") return this.#integer(value, path);
+    if (typeof value === "number" && !Number.isFinite(value)) {
+      return this.#refuse(infinite(value), "Leave it out, or write a smaller number.", path);
+    }
+    if (value instanceof Date) return this.#refuse("A date cannot be written in JSON", DATE_REMEDY, path);
+    if (Array.isArray(value)) return value.map((part, index) => this.of(part, [...path, String(index)]));
+    if (typeof value !== "object" || value === null) return value;
+    const copy: Record<string, unknown> = Object.create(null);
+    for (const [name, part] of Object.entries(value)) copy[name] = this.of(part, [...path, name]);
+    return copy;
+  }
+
+  /** Whether what is wrong here comes of a value that was refused: the keyword's own, or one in its list. */
+  explains(path: readonly string[]): boolean {
+    const place = JSON.stringify(path).slice(0, -1);
+    return [...this.#refused].some((refused) => refused === place || refused.startsWith(`${place},`));
+  }
+
+  #integer(value: bigint, path: readonly string[]): unknown {
+    if (value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(value);
+    const message = `${clip(String(value))} is beyond 2^53, where integers cannot be told apart`;
+    return this.#refuse(message, "Use a smaller number, or a string with a pattern.", path);
+  }
+
+  #refuse(message: string, remedy: string, path: readonly string[]): null {
+    this.#report.add("error", "schema_value", path, message, remedy);
+    this.#refused.add(JSON.stringify(path).slice(0, -1));
     return null;
   }
-  if (typeof value === "bigint") return toNumber(value, path, report);
-  if (typeof value === "number" && !Number.isFinite(value)) {
-    refuse(`${value} cannot be written in JSON`, "Leave the limit out.", path, report);
-    return 0;
-  }
-  if (value instanceof Date) return refuse("A date cannot be written in JSON", "Put it in quotes.", path, report);
-  if (Array.isArray(value)) return value.map((part, index) => toJson(part, [...path, String(index)], report));
-  if (typeof value !== "object" || value === null) return value;
-  const copy: Record<string, unknown> = Object.create(null);
-  for (const [name, part] of Object.entries(value)) copy[name] = toJson(part, [...path, name], report);
-  return copy;
 }
 
-function toNumber(value: bigint, path: readonly string[], report: Report): unknown {
-  if (value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(value);
-  refuse(
-    `${value} is beyond 2^53, where integers cannot be told apart`,
-    "Use a smaller number, or a string with a pattern.",
-    path,
-    report,
-  );
-  // A number still, so that the place is not reported once more.
-  return Number(value);
-}
-
-function refuse(message: string, remedy: string, path: readonly string[], report: Report): null {
-  report.add("error", "schema_value", path, message, remedy);
-  return null;
+function infinite(value: number): string {
+  return Number.isNaN(value)
+    ? '"nan" cannot be written in JSON'
+    : "A number that is infinite, or too large for a double, cannot be written in JSON";
 }
 
 function tokensOf(pointer: string): readonly string[] {

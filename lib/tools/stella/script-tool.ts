@@ -34,7 +34,7 @@ export function scriptTool(manifest: Manifest, { origin, digest, bareProgram }: 
     read_only,
     speculation_safe,
     approval,
-    check: (input) => manifest.input.check(input.value),
+    check: ({ value, text }) => manifest.input.check(value, text),
     plan: (input, context) => planScript(manifest, bareProgram, input, context),
     read: (run, input) => readScript(manifest, run, input),
   };
@@ -67,7 +67,9 @@ function readScript(manifest: Manifest, run: Run, input: JsonInput): ReadResult 
   if (manifest.output !== null) return readPromise(manifest, run);
   if (run.stdout.bytes === 0) {
     // The digest lets different silent calls be told from one call that is repeated without end.
-    const text = `${manifest.name} succeeded (exit code 0) and printed nothing (input ${sha256(input.text).slice(0, 8)}).`;
+    const digest = `input ${sha256(input.text).slice(0, 8)}`;
+    const aside = run.stderr.bytes === 0 ? "" : " What it printed to standard error is not part of a result.";
+    const text = `${manifest.name} succeeded (exit code 0) and printed nothing to standard output (${digest}).${aside}`;
     return { result: { is_error: false, text, empty: true }, ...truncation(run) };
   }
   return { result: { is_error: false, text: capped(run.stdout) }, ...truncation(run) };
@@ -93,7 +95,7 @@ function readPromise(manifest: Manifest, run: Run): ReadResult {
     const problem = error.tooDeep ? "what it printed is" : "it did not print one JSON value:";
     return broken(`${problem} ${error.message}.`);
   }
-  const violations = manifest.output?.check(data) ?? [];
+  const violations = manifest.output?.check(data, run.stdout.text) ?? [];
   if (violations.length > 0) {
     return broken(violations.map(({ pointer, message }) => `\n- ${pointer === "" ? "(result)" : pointer}: ${message}`).join(""));
   }

@@ -73,8 +73,14 @@ describe("arguments", () => {
       "/a ⚒ Invalid parameter: a must be at most 1, not 1.5",
     ]);
     expect(await problems("a: {type: integer, enum: [1, 2]}", '{"a":2.0}')).toEqual([]);
+    expect(await problems("a: {type: number, min: 10}", '{"a":0.10e1}')).toEqual([
+      "/a ⚒ Invalid parameter: a must be at least 10, not 0.10e1",
+    ]);
+    expect(await problems("a: {type: array, items: {type: string}}", '{"a":["x",-0]}')).toEqual([
+      "/a/1 ⚒ Invalid parameter: a (1) must be a string, not the number -0",
+    ]);
     expect(await problems("a: {type: number}", '{"a":1e400}')).toEqual([
-      "/a ⚒ Invalid parameter: a must be a number, not a number that is too large",
+      "/a ⚒ Invalid parameter: a must be a number, not the number 1e400, which is too large",
     ]);
   });
 

@@ -114,8 +114,14 @@ describe("the result of a script", () => {
   test("that is empty says so in a sentence and a field; a lone line break is not empty", async () => {
     const first = await read(run(EXIT_0), toInput({ a: 1 }));
     expect(first.result).toMatchObject({ is_error: false, empty: true });
-    expect(first.result.text).toMatch(/^wordcount succeeded \(exit code 0\) and printed nothing \(input [0-9a-f]{8}\)\.$/);
+    expect(first.result.text).toMatch(
+      /^wordcount succeeded \(exit code 0\) and printed nothing to standard output \(input [0-9a-f]{8}\)\.$/,
+    );
     expect((await read(run(EXIT_0), toInput({ a: 1 }))).result.text).toBe(first.result.text);
+    expect((await read(run(EXIT_0, { stderr: "42\n" }), toInput({ a: 1 }))).result).toEqual({
+      ...first.result,
+      text: `${first.result.text} What it printed to standard error is not part of a result.`,
+    });
     expect((await read(run(EXIT_0), toInput({ a: 2 }))).result.text).not.toBe(first.result.text);
     expect((await read(run(EXIT_0, { stdout: "\n" }))).result).toEqual({ is_error: false, text: "\n" });
   });
