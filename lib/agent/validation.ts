@@ -6,7 +6,7 @@ import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { UsageError } from "../config/error.ts";
 import { CATALOG } from "../tools/builtin/catalog.ts";
-import { type Diagnostic, hasErrors } from "../tools/diagnostic.ts";
+import { namesIn, withLostNames } from "../tools/lost-names.ts";
 import { validateMarkdownTools } from "../tools/nanocoder/load.ts";
 import { validateManifests } from "../tools/stella/load.ts";
 import type { ToolFolder, ValidatedFile } from "../tools/tool-folder.ts";
@@ -46,7 +46,7 @@ export async function validateToolFiles(
   // What lies elsewhere in the workspace was not asked about.
   const markdown = given === null ? found : found.filter(({ path }) => path === given.path || dirname(path) === given.path);
   const order = orderOf(folders.manifests, folders.markdown);
-  const files = withRivals([...manifests, ...markdown, ...modules], order);
+  const files = withLostNames([...manifests, ...markdown, ...modules], order);
   if (given !== null) return files;
   return [...files, ...settingsWithUnknownRules(policy, files, await serverPrefixes({ workspace, policy }, paths))];
 }
@@ -88,32 +88,4 @@ function orderOf(...groups: readonly (readonly ToolFolder[])[]): readonly string
   const families: readonly Family[] = ["orrery", "stella", "nanocoder", "other"];
   const rank = ({ scope, family }: ToolFolder) => (scope === "workspace" ? 0 : families.length) + families.indexOf(family);
   return [...new Set(groups.flat().toSorted((left, right) => rank(left) - rank(right)).map(({ path }) => path))];
-}
-
-/** Each dialect tells of its own files that lose their name; here a file learns that it lost it to another dialect. */
-function withRivals(files: readonly ValidatedFile[], order: readonly string[]): readonly ValidatedFile[] {
-  const owners = new Map<string, ValidatedFile>();
-  const rank = ({ path }: ValidatedFile) => order.indexOf(dirname(path));
-  for (const file of files.toSorted((left, right) => rank(left) - rank(right) || (left.path < right.path ? -1 : 1))) {
-    for (const name of hasErrors(file.diagnostics) ? [] : namesIn(file)) if (!owners.has(name)) owners.set(name, file);
-  }
-  return files.map((file) => {
-    const isKnownLoser = file.diagnostics.some(({ code }) => code === "duplicate_name" || code === "shadowed_name");
-    if (isKnownLoser || hasErrors(file.diagnostics)) return file;
-    const losses = namesIn(file).flatMap((name) => {
-      const owner = owners.get(name);
-      return owner === undefined || owner === file ? [] : [lost(name, owner, file)];
-    });
-    return losses.length === 0 ? file : { ...file, diagnostics: [...file.diagnostics, ...losses] };
-  });
-}
-
-function namesIn({ tool, tools = tool === undefined ? [] : [tool] }: ValidatedFile): readonly string[] {
-  return tools;
-}
-
-function lost(name: string, { path }: ValidatedFile, { tools }: ValidatedFile): Diagnostic {
-  const unused = tools === undefined ? "this file" : "this tool";
-  const message = `"${name}" is already the name of ${path}, which comes before this file; ${unused} is not used`;
-  return { severity: "warning", code: "shadowed_name", message, remedy: "Give one of them another name." };
 }

@@ -39,7 +39,7 @@ export interface Extensions {
   readonly reserved: readonly string[];
 }
 
-/** A file of a tool directory that is not read. */
+/** A file of a tool directory that is not read, or the directory if it cannot be. */
 export interface IgnoredFile {
   readonly path: string;
   readonly diagnostics: readonly [Diagnostic];
@@ -47,14 +47,16 @@ export interface IgnoredFile {
 
 const MAX_IGNORED = 100;
 
-/** Every file that is not hidden and not read, and every folder with files that would be read outside of it. */
+/** Every file that is not read, and every folder with files that would be read outside of it. */
 export async function findIgnoredFiles(directory: string, extensions: Extensions): Promise<readonly IgnoredFile[]> {
-  const names = (await namesIn(directory)).filter((name) => !extensions.read.includes(extname(name))).toSorted();
+  const { names: found, problem } = await list(directory);
+  if (problem !== null) return [unlisted(directory, problem)];
+  const names = found.filter((name) => !extensions.read.includes(extname(name))).toSorted();
   const ignored: IgnoredFile[] = [];
   for (const name of names) {
     const path = join(directory, name);
-    const problem = await whyIgnored(path, name, extensions);
-    if (problem !== null) ignored.push({ path, diagnostics: [{ severity: "info", code: "ignored_file", ...problem }] });
+    const why = await whyIgnored(path, name, extensions);
+    if (why !== null) ignored.push({ path, diagnostics: [{ severity: "info", code: "ignored_file", ...why }] });
     if (ignored.length < MAX_IGNORED) continue;
     const message = `There are at least ${MAX_IGNORED} files here that are not read; the others are not named`;
     const remedy = "Keep what is no tool in another folder.";
@@ -63,9 +65,21 @@ export async function findIgnoredFiles(directory: string, extensions: Extensions
   return ignored;
 }
 
+function unlisted(path: string, problem: string): IgnoredFile {
+  const message = `Cannot look into the folder for tools: ${problem}`;
+  return {
+    path,
+    diagnostics: [{ severity: "error", code: "unreadable", message, remedy: "Make it a folder that can be read, or remove it." }],
+  };
+}
+
 type Problem = Pick<Diagnostic, "message" | "remedy"> & Partial<Pick<Diagnostic, "code">>;
 
 async function whyIgnored(path: string, name: string, { read, reserved }: Extensions): Promise<Problem | null> {
+  const message = `This file is no tool, as only ${quoted(read)} files are`;
+  if (LEFT_BEHIND.test(name)) {
+    return { message: `${message}; an editor or the system has left it`, remedy: "Remove it, if it is not in use." };
+  }
   if (looksLikeTool(name, read)) return namesake(name, read);
   const found = await stat(path).catch(() => null);
   if (found?.isDirectory() === true) return await folderProblem(path, read);
@@ -76,12 +90,14 @@ async function whyIgnored(path: string, name: string, { read, reserved }: Extens
       remedy: "Move a tool in TypeScript to .orrery/tools.",
     };
   }
-  if (name.startsWith(".")) return null;
   return {
-    message: `This file is no tool, as only ${quoted(read)} files are`,
-    remedy: "Leave it, if a tool uses it; else move it elsewhere.",
+    message,
+    remedy: name.startsWith(".") ? "Leave it, if something needs it." : "Leave it, if a tool uses it; else move it elsewhere.",
   };
 }
+
+/** What editors keep beside a file that is open, and what systems put into folders. */
+const LEFT_BEHIND = /^(?:\.#|\._|#.*#$|\.nfs|\.~lock\.|\.DS_Store$|Thumbs\.db$|desktop\.ini$)|\.sw[a-p]$|~$/;
 
 /** `x.TOML`, `.toml`, `x.toml.bak`, `x.tml`: all of which people write, or leave behind. */
 function looksLikeTool(name: string, extensions: readonly string[]): boolean {
@@ -114,13 +130,17 @@ async function folderProblem(path: string, extensions: readonly string[]): Promi
 }
 
 async function namesIn(directory: string): Promise<readonly string[]> {
+  return (await list(directory)).names;
+}
+
+/** Most projects lack most of the directories that are looked at; what is there and cannot be listed is a problem. */
+async function list(directory: string): Promise<{ readonly names: readonly string[]; readonly problem: string | null }> {
   // Asked without the detour over another thread: a run looks at all of them before its first request.
-  if (!existsSync(directory)) return [];
+  if (!existsSync(directory)) return { names: [], problem: null };
   try {
-    return await readdir(directory);
-  } catch {
-    // Most projects lack most of the directories that are looked at; one that may not be listed is as good as absent.
-    return [];
+    return { names: await readdir(directory), problem: null };
+  } catch (error) {
+    return { names: [], problem: error instanceof Error ? error.message : String(error) };
   }
 }
 

@@ -46,6 +46,12 @@ export interface ValidatedFile {
   readonly diagnostics: readonly Diagnostic[];
 }
 
+/** A file that was checked by itself. What it says of its name counts only beside the others. */
+export interface CheckedFile extends ValidatedFile {
+  /** Where it has its name; asked only of a file that loses it. */
+  readonly nameAt?: () => Position | null;
+}
+
 type TextFile = Extract<ToolFile, { kind: "text" }>;
 
 /** What was read of a file: the name and the description as far as there are any. */
@@ -60,7 +66,7 @@ export const UNREADABLE: ReadFile = { name: null, description: null, diagnostics
 /** A file that gave no tool. */
 export function loadBroken(file: ToolFile, origin: Origin, family: Family, { name, description, diagnostics }: ReadFile): LoadedTools {
   const said = file.kind === "unreadable" ? [file.diagnostic] : diagnostics;
-  const reason = said.filter(({ severity }) => severity === "error").map(describeDiagnostic).join("; ");
+  const reason = said.filter(({ severity }) => severity === "error").map(describeDiagnostic).join(" ");
   return {
     candidates: [{ kind: "broken", name, description, origin, family, reason, told: true }],
     notices: said.map((each) => toNotice(file.path, each)),
@@ -85,29 +91,6 @@ export async function untrustedReason(
   const isLinked = !folder.startsWith(inside) && (await realpath(file.path).catch(() => file.path)).startsWith(inside);
   const what = isLinked ? "its file" : await program();
   return what === null ? null : `${what} may lead into the workspace, and ${trust.reason}`;
-}
-
-/** Says of the files that come later, in order of precedence, that their name is taken. */
-export class NameOwners {
-  readonly #owners = new Map<string, { readonly path: string; readonly folder: string }>();
-
-  /** @param positionOf where the file has its name; asked only of a loser. */
-  claim(name: string, path: string, folder: string, positionOf: () => Position | null): readonly Diagnostic[] {
-    const owner = this.#owners.get(name);
-    if (owner === undefined) {
-      this.#owners.set(name, { path, folder });
-      return [];
-    }
-    const same = owner.folder === folder;
-    const which = same ? "which comes first" : "which comes before this folder";
-    return [{
-      severity: "warning",
-      code: same ? "duplicate_name" : "shadowed_name",
-      message: `"${name}" is already the name of ${owner.path}, ${which}; this file is not used`,
-      ...(positionOf() ?? {}),
-      remedy: "Give one of them another name.",
-    }];
-  }
 }
 
 /** What is read in a folder, by whoever reads it. */

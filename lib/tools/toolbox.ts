@@ -123,7 +123,7 @@ interface Row {
   readonly listing: Listing;
   readonly tool?: Tool;
   /** Whom it lost its name to. */
-  readonly owner?: Tool;
+  readonly owner?: Origin;
   readonly told?: boolean;
 }
 
@@ -138,10 +138,16 @@ function rankOf(candidate: Candidate): number {
 function resolveNames(ranked: readonly Candidate[], switchedOff: (tool: Tool) => string | null): Row[] {
   const runnable = ranked.flatMap((candidate) => candidate.kind === "tool" && candidate.untrusted === undefined ? [candidate.tool] : []);
   const owners = new Map<string, readonly Tool[]>(Map.groupBy(runnable, ({ name }) => name));
+  const rivals = rivalsOf(ranked);
   return ranked.map((candidate) => {
     if (candidate.kind === "broken") {
       const { name, description, told = false } = candidate;
-      return { listing: { ...blank(candidate, description ?? ""), name, status: "broken" }, told };
+      const owner = rivals.get(candidate);
+      return {
+        listing: { ...blank(candidate, description ?? ""), name, status: "broken" },
+        told,
+        ...(owner === undefined ? {} : { owner }),
+      };
     }
     if (candidate.kind === "untrusted") return { listing: { ...blank(candidate, ""), name: null, status: "untrusted" } };
     const { tool, untrusted } = candidate;
@@ -150,7 +156,7 @@ function resolveNames(ranked: readonly Candidate[], switchedOff: (tool: Tool) =>
     if (owner !== tool) {
       return {
         tool,
-        owner,
+        owner: owner.origin,
         listing: { ...describe(tool), status: "shadowed", reason: `"${tool.name}" is taken by ${nameOrigin(owner.origin)}` },
       };
     }
@@ -159,6 +165,21 @@ function resolveNames(ranked: readonly Candidate[], switchedOff: (tool: Tool) =>
     const status = off === null ? { status: "offered" as const } : { status: "off" as const, reason: off };
     return { tool, listing: { ...describe(tool), ...status, ...shadows } };
   });
+}
+
+/** Whom each broken copy would lose its name to, were it repaired: to what comes before it, and runs if anything does. */
+function rivalsOf(ranked: readonly Candidate[]): ReadonlyMap<Candidate, Origin> {
+  const first = new Map<string, { readonly origin: Origin; readonly runs: boolean }>();
+  const rivals = new Map<Candidate, Origin>();
+  for (const candidate of ranked) {
+    if (candidate.kind === "untrusted" || (candidate.kind === "tool" && candidate.untrusted !== undefined)) continue;
+    const [name, origin] = candidate.kind === "tool" ? [candidate.tool.name, candidate.tool.origin] : [candidate.name, candidate.origin];
+    const owner = name === null ? undefined : first.get(name);
+    const runs = candidate.kind === "tool";
+    if (owner !== undefined && !runs) rivals.set(candidate, owner.origin);
+    if (name !== null && (owner === undefined || (runs && !owner.runs))) first.set(name, { origin, runs });
+  }
+  return rivals;
 }
 
 function describe(tool: Tool): Omit<Listing, "status"> {
@@ -201,13 +222,16 @@ function toNotice({ listing, owner, told }: Row): readonly Notice[] {
       return [];
     case "shadowed":
       return [
-        shadowNotice(name, origin, owner?.origin) ??
+        shadowNotice(name, origin, owner) ??
           { level: "info", code: "tool_shadowed", text: `The tool ${shown} is not used: ${reason}` },
       ];
     case "untrusted":
       return [{ level: "warning", code: "tool_untrusted", text: `The tool ${shown} is not active: ${reason}` }];
     case "broken":
-      return told === true ? [] : [{ level: "error", code: "tool_broken", text: `The tool ${shown} cannot be used: ${reason}` }];
+      return [
+        ...(told === true ? [] : [{ level: "error" as const, code: "tool_broken", text: `The tool ${shown} cannot be used: ${reason}` }]),
+        ...[shadowNotice(name, origin, owner)].filter((notice) => notice !== null),
+      ];
   }
 }
 

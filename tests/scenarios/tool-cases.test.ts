@@ -373,6 +373,27 @@ describe("files", () => {
     expect((await call("countries", '{"code":false}')).code).toBe(1);
   });
 
+  test("case 83: choices, defaults and bounds fit their type, or the manifest is an error that says what would be right", async () => {
+    await workspace.tool("first", "true");
+    const head = (name: string) => `name = "${name}"\ndescription = "x"\ncommand = ["bin/first"]\n[input_schema.properties.a]\n`;
+    const bodies = {
+      choices: 'type = "string"\nenum = [1, true]',
+      fallback: 'type = "string"\ndefault = 7',
+      bounds: 'type = "integer"\nminimum = 5\nmaximum = 3',
+      fits: 'type = "string"\nenum = ["no", "yes", "NO"]\ndefault = "no"',
+    };
+    for (const [name, body] of Object.entries(bodies)) await workspace.write(`.stella/tools/${name}.toml`, `${head(name)}${body}\n`);
+    const { code, files } = await check();
+    const errors = Object.values(files).map(({ tool, diagnostics }) => [
+      tool,
+      ...diagnostics.filter(({ severity }) => severity === "error").map((said) => `${said.code} ${said.line}`),
+    ]);
+    expect([code, errors]).toEqual([5, [["bounds", "schema_bounds 6"], ["choices", "schema_enum 6"], ["fallback", "schema_default 6"], [
+      "fits",
+    ]]]);
+    expect((await call("fits", '{"a":"no"}')).code).toBe(0);
+  });
+
   test("TOML: a mark at its beginning is read; a key that slid under a table is said; names from the prototype are names", async () => {
     await workspace.tool("first", "true");
     await writeFile(join(workspace.path, ".stella/tools/bom.toml"), '\ufeffname = "bom"\ndescription = "x"\ncommand = ["bin/first"]\n');

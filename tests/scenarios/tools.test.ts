@@ -234,20 +234,26 @@ describe("orrery tools --validate", () => {
     await workspace.write(".stella/tools/scripts/run.sh", "");
     await workspace.write(".stella/tools/helper.sh", "");
     await workspace.write(".orrery/tools/x.Md", "");
+    await workspace.write(".stella/tools/.hidden.md", "");
+    await workspace.write(".stella/tools/.notes.txt.swp", "");
+    await workspace.write(".nanocoder/tools/.hidden.toml", "");
     const { ok, files } = await check();
     expect([ok, files.map(({ path, diagnostics }) => [path.slice(workspace.path.length + 1), diagnostics.map(({ code }) => code).join()])])
       .toEqual([
         true,
         [
           [".orrery/tools/x.Md", "ignored_file"],
+          [".stella/tools/.hidden.md", "ignored_file"],
+          [".stella/tools/.notes.txt.swp", "ignored_file"],
           [".stella/tools/.toml", "ignored_file"],
           [".stella/tools/UP.TOML", "ignored_file"],
           [".stella/tools/helper.sh", "ignored_file"],
           [".stella/tools/old.toml.bak", "ignored_file"],
           [".stella/tools/sub", "ignored_file"],
+          [".nanocoder/tools/.hidden.toml", "ignored_file"],
         ],
       ]);
-    expect((await list()).notices.filter(({ code }) => code === "ignored_file").length).toBe(6);
+    expect((await list()).notices.filter(({ code }) => code === "ignored_file").length).toBe(9);
     expect((await orrery("tools")).stderr).toContain("UP.TOML");
   });
 

@@ -1,13 +1,12 @@
 /** From folders of Markdown tools to candidates of a toolbox, or to a report for `orrery tools --validate`. */
 import { existsSync } from "node:fs";
-import { hasErrors } from "../diagnostic.ts";
 import { readToolFiles, type ToolFile } from "../tool-files.ts";
 import {
+  type CheckedFile,
   ignoredFiles,
   loadBroken,
   type LoadedTools,
   type LoadPlace,
-  NameOwners,
   toNotice,
   type ToolFolder,
   UNREADABLE,
@@ -49,17 +48,15 @@ export async function loadMarkdownTools(folders: readonly ToolFolder[], context:
   };
 }
 
-/** Everything there is to say about the files of these folders, given in order of precedence. Trust plays no part. */
+/** Everything there is to say about each file of these folders by itself. Trust plays no part. */
 export async function validateMarkdownTools(
   folders: readonly ToolFolder[],
   context: Omit<LoadContext, "trust">,
-): Promise<readonly ValidatedFile[]> {
-  const owners = new NameOwners();
-  const validated = await forEachFile(folders, context, (file, folder, parsed): ValidatedFile => {
+): Promise<readonly CheckedFile[]> {
+  const validated = await forEachFile(folders, context, (file, _folder, parsed): CheckedFile => {
     if (file.kind === "unreadable") return { path: file.path, diagnostics: [file.diagnostic] };
     const { name, namePosition, diagnostics } = parsed;
-    const lost = name === null || hasErrors(diagnostics) ? [] : owners.claim(name, file.path, folder.path, () => namePosition);
-    return { path: file.path, ...(name === null ? {} : { tool: name }), diagnostics: [...diagnostics, ...lost] };
+    return { path: file.path, ...(name === null ? {} : { tool: name, nameAt: () => namePosition }), diagnostics };
   });
   return [...validated, ...await leftovers(folders, context.workspace)];
 }

@@ -104,9 +104,9 @@ class ParameterReader {
     }
     this.#readKeys(node, [...KEYS, ...extra]);
     const type = this.#type();
-    if (type === null) return null;
     const description = this.#scalar("description", "string");
     const required = this.#scalar("required", "boolean") ?? false;
+    if (type === null) return this.#readUntyped();
     const constraints = this.#constraints(type);
     const fallback = this.#default(type, constraints.items);
     if (required && fallback !== null) {
@@ -116,9 +116,20 @@ class ParameterReader {
     return { ...parameter, default: fallback === null || this.#keepsDefault(parameter, fallback) ? fallback : null };
   }
 
+  /** Without a type, what can be wrong whatever the type is. */
+  #readUntyped(): null {
+    for (const key of ["min", "max"] as const) this.#scalar(key, "number");
+    for (const key of ["minLength", "maxLength"] as const) this.#length(key);
+    this.#pattern();
+    this.#items();
+    return null;
+  }
+
   /** A call's value would be held against the constraints, so the default is too. */
   #keepsDefault(parameter: Parameter, fallback: string): boolean {
-    const problems = problemsOf(parameter, parseJson(fallback)).filter(({ problem }) => !problem.includes("NUL character"));
+    const problems = problemsOf(parameter, parseJson(fallback), () => parseKeepingNumbers(fallback)).filter(({ problem }) =>
+      !problem.includes("NUL character")
+    );
     for (const { problem } of problems) {
       this.#error(
         "invalid_default",

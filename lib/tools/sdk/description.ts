@@ -19,7 +19,12 @@ export type ToolDescription = v.InferOutput<typeof ToolDescription>;
 
 export type Description =
   | { readonly kind: "described"; readonly tools: readonly ToolDescription[] }
-  | { readonly kind: "broken"; readonly diagnostics: readonly Diagnostic[] };
+  | {
+    readonly kind: "broken";
+    /** Of the tools that it would have, as far as they are known. */
+    readonly names: readonly string[];
+    readonly diagnostics: readonly Diagnostic[];
+  };
 
 /** Fields that the author of a tool in TypeScript writes otherwise. */
 export const SPELLING: Readonly<Record<string, string>> = { timeout_ms: "timeoutMs" };
@@ -30,13 +35,24 @@ export function parseDescription(tools: unknown, spelling: Readonly<Record<strin
   if (!listed.success) return broken("description_malformed", "The file's tools could not be read", CORRECT_TOOL);
   if (listed.output.length === 0) return broken("no_tools", "The file has no tools", "Export a tool, or move the file elsewhere.");
   const parsed = listed.output.map((tool) => v.safeParse(ToolDescription, tool));
-  const faults = parsed.flatMap(({ success, issues }, index) => success ? [] : [toDiagnostic(listed.output[index], issues[0], spelling)]);
-  if (faults.length > 0) return { kind: "broken", diagnostics: faults };
-  return refuseTwins(parsed.flatMap(({ success, output }) => success ? [output] : []));
+  const names = listed.output.flatMap((tool) => v.is(Named, tool) && tool.name !== "" ? [tool.name] : []);
+  const faults = parsed.flatMap(({ issues = [] }, index) =>
+    firstOfEach(issues).map((issue) => toDiagnostic(listed.output[index], issue, spelling))
+  );
+  const diagnostics = [...faults, ...twinsAmong(names)];
+  if (diagnostics.length > 0) return { kind: "broken", names: [...new Set(names)], diagnostics };
+  return { kind: "described", tools: parsed.flatMap(({ success, output }) => success ? [output] : []) };
 }
 
+/** One issue for each field: what else is wrong with it comes of the first. */
+function firstOfEach(issues: readonly v.BaseIssue<unknown>[]): readonly v.BaseIssue<unknown>[] {
+  return [...Map.groupBy(issues, (issue) => v.getDotPath(issue)).values()].flatMap(([first]) => first === undefined ? [] : [first]);
+}
+
+const Named = v.object({ name: v.string() });
+
 export function broken(code: string, message: string, remedy: string): Description {
-  return { kind: "broken", diagnostics: [{ severity: "error", code, message, remedy }] };
+  return { kind: "broken", names: [], diagnostics: [{ severity: "error", code, message, remedy }] };
 }
 
 /** What would be right where a tool says something of itself that cannot be. */
@@ -49,7 +65,7 @@ export function remedyFor({ kind }: Outcome): string {
 }
 
 function toDiagnostic(tool: unknown, issue: v.BaseIssue<unknown>, spelling: Readonly<Record<string, string>>): Diagnostic {
-  const name = v.is(v.object({ name: v.string() }), tool) ? tool.name : "";
+  const name = v.is(Named, tool) ? tool.name : "";
   const path = v.getDotPath(issue);
   return {
     severity: "error",
@@ -59,9 +75,12 @@ function toDiagnostic(tool: unknown, issue: v.BaseIssue<unknown>, spelling: Read
   };
 }
 
-function refuseTwins(tools: readonly ToolDescription[]): Description {
-  const twin = tools.find(({ name }, index) => tools.findIndex((other) => other.name === name) < index);
-  return twin === undefined
-    ? { kind: "described", tools }
-    : broken("tool_invalid", `The file has two tools named "${twin.name}"`, "Give one of them another name.");
+function twinsAmong(names: readonly string[]): readonly Diagnostic[] {
+  const twins = new Set(names.filter((name, index) => names.indexOf(name) < index));
+  return [...twins].map((name) => ({
+    severity: "error",
+    code: "tool_invalid",
+    message: `The file has two tools named "${name}"`,
+    remedy: "Give one of them another name.",
+  }));
 }

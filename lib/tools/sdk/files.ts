@@ -19,7 +19,13 @@ export const languages: readonly Language[] = [typescript, python];
 
 export type SdkFile =
   | { readonly kind: "untrusted"; readonly origin: Origin; readonly reason: string }
-  | { readonly kind: "broken"; readonly origin: Origin; readonly diagnostics: readonly Diagnostic[] }
+  | {
+    readonly kind: "broken";
+    readonly origin: Origin;
+    /** Of its tools, as far as they are known. */
+    readonly names: readonly string[];
+    readonly diagnostics: readonly Diagnostic[];
+  }
   | { readonly kind: "tools"; readonly origin: Origin; readonly tools: readonly Tool[]; readonly diagnostics: readonly Diagnostic[] };
 
 export interface SdkPorts {
@@ -43,13 +49,13 @@ export async function loadSdkFile(
   ports: SdkPorts,
 ): Promise<SdkFile> {
   const origin: Origin = { system: "sdk", scope, path: file.path };
-  if (file.kind === "unreadable") return { kind: "broken", origin, diagnostics: [file.diagnostic] };
+  if (file.kind === "unreadable") return { kind: "broken", origin, names: [], diagnostics: [file.diagnostic] };
   if (untrusted !== null) return { kind: "untrusted", origin, reason: untrusted };
   const description = await describe(file.path, file.digest, language, ports);
-  if (description.kind === "broken") return { kind: "broken", origin, diagnostics: description.diagnostics };
+  if (description.kind === "broken") return { ...description, origin };
   const compiled = await Promise.all(description.tools.map(async (tool) => ({ tool, ...await compileTool(tool) })));
   const diagnostics = compiled.flatMap((each) => each.diagnostics);
-  if (hasErrors(diagnostics)) return { kind: "broken", origin, diagnostics };
+  if (hasErrors(diagnostics)) return { kind: "broken", origin, names: description.tools.map(({ name }) => name), diagnostics };
   const source = { origin, path: file.path, digest: file.digest, language };
   const tools = compiled.flatMap(({ tool, schema }) => schema === undefined ? [] : [createTool(tool, schema, source)]);
   return { kind: "tools", origin, diagnostics, tools };
@@ -83,7 +89,7 @@ function createTool(description: ToolDescription, schema: Schema, { origin, path
     read_only,
     speculation_safe,
     approval,
-    check: (input) => schema.check(input.value),
+    check: ({ value, text }) => schema.check(value, text),
     plan: (input, context) => ({
       kind: "launch",
       launch: language.call(path, description, input, context),

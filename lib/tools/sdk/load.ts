@@ -107,8 +107,9 @@ function toCandidates(loaded: SdkFile): readonly Candidate[] {
     case "untrusted":
       return [{ kind: "untrusted", origin, family, reason: loaded.reason }];
     case "broken": {
-      const reason = loaded.diagnostics.filter(({ severity }) => severity === "error").map(describeDiagnostic).join("; ");
-      return [{ kind: "broken", name: null, description: null, origin, family, reason, told: true }];
+      const reason = loaded.diagnostics.filter(({ severity }) => severity === "error").map(describeDiagnostic).join(" ");
+      const names = loaded.names.length === 0 ? [null] : loaded.names;
+      return names.map((name) => ({ kind: "broken", name, description: null, origin, family, reason, told: true }));
     }
     case "tools":
       return loaded.tools.map((tool) => ({ kind: "tool", tool, family }));
@@ -129,17 +130,14 @@ function toValidated(path: string, loaded: SdkFile): ValidatedFile {
     case "untrusted":
       return { path, diagnostics: [notLoaded(loaded.reason)] };
     case "broken":
-      return { path, diagnostics: loaded.diagnostics };
-    case "tools": {
-      const [tool, ...others] = loaded.tools.map(({ name }) => name);
-      return {
-        path,
-        ...(tool === undefined ? {} : { tool }),
-        ...(tool === undefined || others.length === 0 ? {} : { tools: [tool, ...others] }),
-        diagnostics: loaded.diagnostics,
-      };
-    }
+      return { path, ...toNames(loaded.names), diagnostics: loaded.diagnostics };
+    case "tools":
+      return { path, ...toNames(loaded.tools.map(({ name }) => name)), diagnostics: loaded.diagnostics };
   }
+}
+
+function toNames([tool, ...others]: readonly string[]): Pick<ValidatedFile, "tool" | "tools"> {
+  return { ...(tool === undefined ? {} : { tool }), ...(tool === undefined || others.length === 0 ? {} : { tools: [tool, ...others] }) };
 }
 
 function notLoaded(reason: string): Diagnostic {

@@ -25,6 +25,7 @@ const SentDescription = v.variant("kind", [
   v.object({ kind: v.literal("described"), tools: v.unknown() }),
   v.object({
     kind: v.literal("broken"),
+    names: v.array(v.string()),
     diagnostics: v.pipe(
       v.array(
         v.object({

@@ -73,7 +73,7 @@ async function loadTools(file: string): Promise<Loaded> {
     return { kind: "loaded", tools: collect(Object.values(exports)) };
   } catch (error) {
     console.error(stackOf(error));
-    return { kind: "broken", diagnostics: faultsOf(error).slice(0, MOST_FAULTS).map((fault) => toDiagnostic(fault, file)) };
+    return { kind: "broken", names: [], diagnostics: faultsOf(error).slice(0, MOST_FAULTS).map((fault) => toDiagnostic(fault, file)) };
   }
 }
 

@@ -62,7 +62,7 @@ type Frame = v.InferOutput<typeof Frame>;
 
 function readDescription(run: Run): Description {
   const frame = answerOf(run);
-  if (frame?.type === "failed") return { kind: "broken", diagnostics: [toDiagnostic(frame)] };
+  if (frame?.type === "failed") return { kind: "broken", names: [], diagnostics: [toDiagnostic(frame)] };
   if (frame?.type === "described") return parseDescription(frame.tools);
   return broken("describe_failed", `The file's tools could not be read: ${readEnd("python3", run).result.text}`, remedyOf(run.outcome));
 }

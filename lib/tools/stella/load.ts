@@ -1,17 +1,15 @@
 /** From folders of Stella manifests to candidates of a toolbox, or to a report for `orrery tools --validate`. */
-import { hasErrors } from "../diagnostic.ts";
 import { readToolFiles, type ToolFile } from "../tool-files.ts";
 import {
+  type CheckedFile,
   ignoredFiles,
   loadBroken,
   type LoadedTools,
   type LoadPlace,
-  NameOwners,
   toNotice,
   type ToolFolder,
   UNREADABLE,
   untrustedReason,
-  type ValidatedFile,
 } from "../tool-folder.ts";
 import { type Manifest, type ParsedManifest, parseManifest } from "./manifest.ts";
 import { findPositions } from "./positions.ts";
@@ -34,24 +32,18 @@ export async function loadManifests(folders: readonly ToolFolder[], given: LoadC
   return { candidates: loaded.flatMap(({ candidates }) => candidates), notices: [...loaded.flatMap(({ notices }) => notices), ...ignored] };
 }
 
-/** Everything there is to say about the manifests of these folders, given in order of precedence. Trust plays no part. */
+/** Everything there is to say about each manifest of these folders by itself. Trust plays no part. */
 export async function validateManifests(
   folders: readonly ToolFolder[],
   given: Omit<LoadContext, "trust">,
-): Promise<readonly ValidatedFile[]> {
+): Promise<readonly CheckedFile[]> {
   const context: LoadContext = { ...given, trust: { kind: "trusted" }, machine: rememberLooks(given.machine ?? thisMachine) };
-  const read = await forEachFile(folders, async (file, folder) => {
-    if (file.kind === "unreadable") return { file, folder, parsed: null, program: null };
+  const checked = await forEachFile(folders, async (file): Promise<CheckedFile> => {
+    if (file.kind === "unreadable") return { path: file.path, diagnostics: [file.diagnostic] };
     const parsed = await parseManifest(file.text);
-    return { file, folder, parsed, program: await inspectProgram(file, parsed, context) };
-  });
-  const owners = new NameOwners();
-  const checked = read.map(({ file, folder, parsed, program }): ValidatedFile => {
-    if (file.kind === "unreadable" || parsed === null) {
-      return { path: file.path, diagnostics: file.kind === "unreadable" ? [file.diagnostic] : [] };
-    }
-    const diagnostics = [...parsed.diagnostics, ...lostName(parsed, file, folder, owners), ...(program?.diagnostics ?? [])];
-    return { path: file.path, ...(parsed.name === null ? {} : { tool: parsed.name }), diagnostics };
+    const diagnostics = [...parsed.diagnostics, ...(await inspectProgram(file, parsed, context)).diagnostics];
+    if (parsed.name === null) return { path: file.path, diagnostics };
+    return { path: file.path, tool: parsed.name, diagnostics, nameAt: () => findPositions(file.text).of(["name"]) };
   });
   return [...checked, ...await ignoredFiles(folders)];
 }
@@ -83,13 +75,14 @@ async function loadFile(file: ToolFile, folder: ToolFolder, context: LoadContext
   if (file.kind === "unreadable") return loadBroken(file, origin, folder.family, UNREADABLE);
   const parsed = await parseManifest(file.text);
   const { manifest } = parsed;
-  if (manifest === null) return loadBroken(file, origin, folder.family, parsed);
   const program = await inspectProgram(file, parsed, context);
+  const diagnostics = [...parsed.diagnostics, ...program.diagnostics];
+  if (manifest === null) return loadBroken(file, origin, folder.family, { ...parsed, diagnostics });
   const bareProgram = manifest.command[0].includes("/") ? null : program.path;
   const tool = scriptTool(manifest, { origin, digest: file.digest, bareProgram });
   const untrusted = await untrustedReason(file, folder, context, () => workspacePart(manifest, program.location, context));
   // An inert copy shadows nothing.
-  const said = [...parsed.diagnostics, ...program.diagnostics].filter(({ code }) => untrusted === null || code !== "shadows_builtin");
+  const said = diagnostics.filter(({ code }) => untrusted === null || code !== "shadows_builtin");
   return {
     candidates: [{ kind: "tool", tool, family: folder.family, ...(untrusted === null ? {} : { untrusted }) }],
     notices: said.map((each) => toNotice(file.path, each)),
@@ -105,12 +98,12 @@ async function workspacePart({ command, env }: Manifest, program: string | null,
   return real.startsWith(`${workspace}/`) ? "its program" : null;
 }
 
-async function inspectProgram(file: TextFile, { manifest }: ParsedManifest, context: LoadContext): Promise<ProgramAnswer> {
-  if (manifest === null) return { path: null, location: null, diagnostics: [] };
+async function inspectProgram(file: TextFile, { command, env }: ParsedManifest, context: LoadContext): Promise<ProgramAnswer> {
+  if (command === null) return { path: null, location: null, diagnostics: [] };
   const question = {
-    program: manifest.command[0],
+    program: command[0],
     workspace: context.workspace,
-    path: manifest.env["PATH"] ?? context.env["PATH"],
+    path: env["PATH"] ?? context.env["PATH"],
     trusted: context.trust.kind === "trusted",
   };
   const machine = context.machine ?? thisMachine;
@@ -118,9 +111,4 @@ async function inspectProgram(file: TextFile, { manifest }: ParsedManifest, cont
   if (answer.diagnostics.length === 0) return answer;
   // Positions cost a second reading of the file, so they are found only when there is something to say.
   return { ...answer, diagnostics: answer.diagnostics.map((said) => ({ ...said, ...(findPositions(file.text).of(["command"]) ?? {}) })) };
-}
-
-function lostName({ manifest, diagnostics }: ParsedManifest, file: TextFile, folder: ToolFolder, owners: NameOwners) {
-  if (manifest === null || hasErrors(diagnostics)) return [];
-  return owners.claim(manifest.name, file.path, folder.path, () => findPositions(file.text).of(["name"]));
 }

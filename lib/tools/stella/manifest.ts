@@ -32,6 +32,9 @@ export interface ParsedManifest {
   /** What it calls itself, right or wrong; null if that cannot be told. */
   readonly name: string | null;
   readonly description: string | null;
+  /** What it would run, and in which environment, as far as that can be told. */
+  readonly command: readonly [string, ...string[]] | null;
+  readonly env: Readonly<Record<string, string>>;
   /** Null if and only if some diagnostic is an error. */
   readonly manifest: Manifest | null;
   readonly diagnostics: readonly Diagnostic[];
@@ -64,22 +67,35 @@ const IGNORED_KEYS = ["risk", "idempotent", "foundry"];
 
 export async function parseManifest(text: string): Promise<ParsedManifest> {
   const parsed = parseToml(text);
-  if ("diagnostic" in parsed) return { name: null, description: null, manifest: null, diagnostics: [parsed.diagnostic] };
+  if ("diagnostic" in parsed) return { ...UNKNOWN, manifest: null, diagnostics: [parsed.diagnostic] };
   const report = new Report(text);
   for (const position of report.impossibleDates) {
     report.addAt(position, "error", "toml_syntax", "This date is not in the calendar", "Write it as a string, or as a date that exists.");
   }
-  const excess = findExcess(parsed.table);
-  if (excess !== null) report.add("error", excess.code, excess.path, excess.message, excess.remedy);
-  const manifest = excess === null ? await readFields(parsed.table, report) : null;
-  const name = parsed.table["name"];
-  const description = parsed.table["description"];
+  const manifest = await readFields(withoutExcess(parsed.table, report), report);
+  const { name, description } = parsed.table;
   return {
     name: typeof name === "string" ? name : null,
     description: typeof description === "string" ? description : null,
+    command: manifest.command[0] === "" ? null : manifest.command,
+    env: manifest.env,
     manifest: hasErrors(report.diagnostics) ? null : manifest,
     diagnostics: report.finish(),
   };
+}
+
+const UNKNOWN = { name: null, description: null, command: null, env: {} } as const;
+
+/** What is too long or too deep is reported and taken out, so that the rest can be read for the rest's price. */
+function withoutExcess(table: TomlTable, report: Report): TomlTable {
+  const kept: TomlTable = Object.create(null);
+  for (const [key, value] of Object.entries(table)) {
+    const excess = findExcess({ [key]: value });
+    if (excess !== null) report.add("error", excess.code, excess.path, excess.message, excess.remedy);
+    if (excess === null) kept[key] = value;
+    else if (key.length <= MAX_KEY_LENGTH) kept[key] = {};
+  }
+  return kept;
 }
 
 interface Excess {
@@ -164,13 +180,13 @@ async function readFields(table: TomlTable, report: Report): Promise<Manifest> {
   const input = await readSchema(table, "input_schema", report);
   const output = table["output_schema"] === undefined ? null : await readSchema(table, "output_schema", report);
   const read_only = readFlag(table, "read_only", report);
-  const speculation_safe = readFlag(table, "speculation_safe", report);
-  if (speculation_safe && !read_only) {
+  const speculation_safe = readFlag(table, "speculation_safe", report) ?? false;
+  if (speculation_safe && read_only === false) {
     const message = `"speculation_safe" needs "read_only": a tool that changes something cannot be run on suspicion`;
     report.add("error", "speculation_unsafe", ["speculation_safe"], message, "Add read_only = true, or remove speculation_safe.");
   }
   const approval = readApproval(table["approval"], report);
-  return { name, description, command, timeout_ms, env, input, output, read_only, speculation_safe, approval };
+  return { name, description, command, timeout_ms, env, input, output, read_only: read_only ?? false, speculation_safe, approval };
 }
 
 function reportUnknownKeys(table: TomlTable, report: Report): void {
@@ -259,11 +275,12 @@ function readTimeout(value: unknown, report: Report): number {
   return DEFAULT_TIMEOUT_MS;
 }
 
-function readFlag(table: TomlTable, key: "read_only" | "speculation_safe", report: Report): boolean {
+/** Null if it is neither: what it was meant to be is not known. */
+function readFlag(table: TomlTable, key: "read_only" | "speculation_safe", report: Report): boolean | null {
   const value = table[key];
   if (value === undefined || typeof value === "boolean") return value ?? false;
   report.add("error", "wrong_type", [key], `"${key}" must be true or false, not ${kindOf(value)}`, `Write ${key} = true, without quotes.`);
-  return false;
+  return null;
 }
 
 function readApproval(value: unknown, report: Report): Approval {

@@ -18,7 +18,7 @@ export function readName(value: unknown, report: Report): string {
   if (reason !== null) {
     report.add("error", "reserved_name", ["name"], `The name "${clip(value)}" is reserved: ${reason}`, "Choose another name.");
   }
-  if (!NAME.test(value)) {
+  if (reason === null && !NAME.test(value)) {
     const suggestion = suggest(value);
     const remedy = suggestion === null ? "Use lower-case letters, digits and underscores." : `Write name = "${suggestion}".`;
     const rule = "a name has 2 to 64 lower-case letters, digits and underscores, and starts with a letter";

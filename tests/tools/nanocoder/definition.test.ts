@@ -232,6 +232,15 @@ describe("parameters", () => {
     expect(list.definition?.parameters.map(({ name }) => name)).toEqual(["b", "a"]);
   });
 
+  test("without a type are told what else is wrong, whatever the type will be", async () => {
+    const { diagnostics } = await parameters("  a: {required: 5, description: 6, min: x, minLength: -1, pattern: '(', items: 7}");
+    expect(diagnostics.map(({ code, line }) => `${code} ${line}`).toSorted()).toEqual([
+      "invalid_pattern 5",
+      "missing_type 5",
+      ...["required", "description", "min", "minLength", "items"].map(() => "wrong_type 5"),
+    ]);
+  });
+
   test("that are wrong are errors, all of them, each at its place", async () => {
     const lines = [
       "  A: {type: string}",

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdir, rm, symlink } from "node:fs/promises";
 import { relative, resolve } from "node:path";
 import { workspaceProgramOf } from "../../../lib/gate/program-place.ts";
+import { withLostNames } from "../../../lib/tools/lost-names.ts";
 import { type LoadContext, loadMarkdownTools, validateMarkdownTools } from "../../../lib/tools/nanocoder/load.ts";
 import type { ToolFolder } from "../../../lib/tools/tool-folder.ts";
 import { createToolbox } from "../../../lib/tools/toolbox.ts";
@@ -99,12 +100,12 @@ describe("loading", () => {
     ]);
   });
 
-  test("says of every other file that it is not read, hidden ones aside", async () => {
+  test("says of every other file that it is not read, hidden ones too", async () => {
     await using root = await makeFolder();
     for (const name of ["a.md", "B.MD", ".md", "c.md~", "c.markdown", "run.sh", "wordcount.toml", ".gitignore", "deep/d.md", "bin/x.sh"]) {
       await root.write(`.nanocoder/tools/${name}`, tool("a"));
     }
-    const wanted = [".md", "B.MD", "c.markdown", "c.md~", "deep", "run.sh", "wordcount.toml"];
+    const wanted = [".gitignore", ".md", "B.MD", "c.markdown", "c.md~", "deep", "run.sh", "wordcount.toml"];
     const { notices } = (await toolboxOf(root)).box;
     const told = notices.filter(({ code }) => code === "ignored_file").map(({ text }) => text.slice(root.at(".nanocoder/tools/").length));
     expect(told.map((text) => text.slice(0, text.indexOf(": ")))).toEqual(wanted);
@@ -214,8 +215,10 @@ describe("validating", () => {
     await root.write(".nanocoder/tools/a.md", tool("a"));
     await root.write(".nanocoder/tools/b.md", tool("a", "timeout: 1\n"));
     await root.write(".nanocoder/tools/c.md", tool("c", "approval: maybe\nshell: zsh\n"));
+    await root.write(".nanocoder/tools/d.md", tool("a", "approval: maybe\n"));
     await root.write("home/tools/a.md", tool("a"));
-    const files = await validateMarkdownTools(folders(root), { workspace: root.path });
+    const checked = await validateMarkdownTools(folders(root), { workspace: root.path });
+    const files = withLostNames(checked, folders(root).map(({ path }) => path));
     expect(
       files.map(({ path, tool: name, diagnostics }) => [
         relative(root.path, path),
@@ -226,6 +229,7 @@ describe("validating", () => {
       [".nanocoder/tools/a.md", "a", []],
       [".nanocoder/tools/b.md", "a", ["warning unknown_key 4", "warning duplicate_name 2"]],
       [".nanocoder/tools/c.md", "c", ["error wrong_type 4", "error wrong_type 5"]],
+      [".nanocoder/tools/d.md", "a", ["error wrong_type 4", "warning duplicate_name 2"]],
       ["home/tools/a.md", "a", ["warning shadowed_name 2"]],
     ]);
   });

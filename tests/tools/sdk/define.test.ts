@@ -328,10 +328,23 @@ describe("parseDescription()", () => {
     test(`refuses a tool that is wrong: ${message}`, () => {
       expect(parseDescription([{ ...describeTool(createTicket), ...change }])).toEqual({
         kind: "broken",
+        names: change.name === "" ? [] : ["create_ticket"],
         diagnostics: [{ severity: "error", code: "tool_invalid", message, remedy: "Correct what the tool says of itself." }],
       });
     });
   }
+
+  test("says all that is wrong with all tools, and which they are", () => {
+    const given = [{ ...describeTool(createTicket), name: "two words", timeout_ms: 0, approval: "maybe" }, describeTool(createTicket)];
+    const read = parseDescription([...given, describeTool(createTicket)]);
+    expect(read).toMatchObject({ kind: "broken", names: ["two words", "create_ticket"] });
+    expect(read.kind === "broken" ? read.diagnostics.map(({ message }) => message) : []).toEqual([
+      'The tool "two words" is wrong: name: must be 1 to 64 letters, digits, _ or -',
+      'The tool "two words" is wrong: approval: must be "never", "always" or "destructive"',
+      'The tool "two words" is wrong: timeout_ms: must be above 0',
+      'The file has two tools named "create_ticket"',
+    ]);
+  });
 });
 
 const bare = { name: "bare", description: "", parameters: v.object({}), execute: (): unknown => null };

@@ -128,6 +128,7 @@ describe("loadSdkFile()", () => {
     expect(await load({ kind: "unreadable", path: "/x.py", diagnostic })).toEqual({
       kind: "broken",
       origin: { system: "sdk", scope: "workspace", path: "/x.py" },
+      names: [],
       diagnostics: [diagnostic],
     });
   });

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { mkdir, readFile, symlink } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { basename, join, relative } from "node:path";
 import { type LoadContext, loadManifests, validateManifests } from "../../../lib/tools/stella/load.ts";
+import { withLostNames } from "../../../lib/tools/lost-names.ts";
 import type { ToolFolder } from "../../../lib/tools/tool-folder.ts";
 import { createToolbox } from "../../../lib/tools/toolbox.ts";
 import { type Folder, makeFolder } from "../folder.ts";
@@ -32,11 +33,22 @@ function context(root: Folder, trust: LoadContext["trust"] = TRUSTED): LoadConte
   return { workspace: root.at("ws"), env: { PATH: "/usr/bin:/bin" }, trust };
 }
 
+async function validated(root: Folder) {
+  return withLostNames(await validateManifests(folders(root), context(root)), folders(root).map(({ path }) => path));
+}
+
 async function toolboxOf(root: Folder, trust: LoadContext["trust"] = TRUSTED) {
   const { candidates, notices } = await loadManifests(folders(root), context(root, trust));
   const box = createToolbox(candidates, { notices });
   const shown = box.listings.map(({ name, status, origin }) => `${name} ${status} ${relative(root.path, origin.path ?? "")}`);
   return { box, shown };
+}
+
+/** `file: severity code line, …` of each. */
+async function codesIn(root: Folder): Promise<readonly string[]> {
+  return (await validated(root)).map(({ path, diagnostics }) =>
+    `${basename(path)}: ${diagnostics.map(({ severity, code, line }) => `${severity} ${code} ${line}`).join(", ")}`
+  );
 }
 
 describe("discovery", () => {
@@ -166,7 +178,7 @@ describe("validation", () => {
   test("has nothing to say of a clean file", async () => {
     await using root = await prepare();
     await root.write("ws/.stella/tools/x.toml", manifest("xx"));
-    expect(await validateManifests(folders(root), context(root))).toEqual([{
+    expect(await validated(root)).toEqual([{
       path: root.at("ws/.stella/tools/x.toml"),
       tool: "xx",
       diagnostics: [],
@@ -178,12 +190,51 @@ describe("validation", () => {
     await root.write("ws/.stella/tools/x.toml", manifest("same"));
     await root.write("ws/.stella/tools/y.toml", manifest("same"));
     await root.write("home/.config/stella/tools/x.toml", manifest("same"));
-    const files = await validateManifests(folders(root), context(root));
-    expect(files.map(({ diagnostics }) => diagnostics.map(({ severity, code, line }) => `${severity} ${code} ${line}`))).toEqual([
-      [],
-      ["warning duplicate_name 1"],
-      ["warning shadowed_name 1"],
+    expect(await codesIn(root)).toEqual([
+      "x.toml: ",
+      "y.toml: warning duplicate_name 1",
+      "x.toml: warning shadowed_name 1",
     ]);
+  });
+
+  test("judges the program and the name of a file that has errors too, in a session as well", async () => {
+    await using root = await prepare();
+    const wrong = 'read_only = "yes"\n';
+    await root.write("ws/.stella/tools/a.toml", manifest("same"));
+    await root.write("ws/.stella/tools/b.toml", wrong + manifest("same", "scripts/missing.sh"));
+    await root.write("ws/.stella/tools/c.toml", wrong + manifest("other"));
+    await root.write("ws/.stella/tools/d.toml", `${wrong}name = "other"\ndescription = 5\ncommand = ["scripts/missing.sh", 5]\n`);
+    await root.write("ws/.stella/tools/e.toml", `${manifest("deep", "scripts/missing.sh")}[x${".y".repeat(300)}]\n`);
+    const { box } = await toolboxOf(root);
+    const { path: folder = "" } = folders(root)[0] ?? {};
+    expect(await codesIn(root)).toEqual([
+      "a.toml: ",
+      "b.toml: error wrong_type 1, warning program_missing 4, warning duplicate_name 2",
+      "c.toml: error wrong_type 1",
+      "d.toml: error wrong_type 3, error wrong_type 4, info default_timeout undefined, info no_input_schema undefined, error wrong_type 1, " +
+      "warning program_missing 4, warning duplicate_name 2",
+      "e.toml: error too_deep 7, warning unknown_key 7, warning program_missing 3",
+    ]);
+    const told = box.notices.map(({ code, text }) => `${relative(folder, text.split(": ")[0] ?? "")} ${code}`);
+    const wanted = (await validated(root)).flatMap(({ path, diagnostics }) =>
+      diagnostics.map(({ code }) => `${relative(folder, path)} ${code}`)
+    );
+    expect(told.sort()).toEqual(wanted.sort());
+  });
+
+  test("lets a file that works keep its name before a broken one that comes first, and tells neither", async () => {
+    await using root = await prepare();
+    await root.write("ws/.stella/tools/a.toml", `read_only = 5\n${manifest("same")}`);
+    await root.write("ws/.stella/tools/b.toml", manifest("same"));
+    await root.write("ws/.stella/tools/c.toml", manifest("same"));
+    expect(await codesIn(root)).toEqual(["a.toml: error wrong_type 1", "b.toml: ", "c.toml: warning duplicate_name 1"]);
+    expect((await validated(root)).at(-1)?.diagnostics[0]?.message).toContain("b.toml");
+  });
+
+  test("says of a tools folder that it cannot be looked into", async () => {
+    await using root = await prepare();
+    await root.write("ws/.stella/tools", "no folder");
+    expect(await codesIn(root)).toEqual(["tools: error unreadable undefined"]);
   });
 
   test("warns of programs that could not be started here, at the command's line", async () => {
@@ -265,6 +316,9 @@ describe("validation", () => {
       ),
       head("same"),
       head("same"),
+      `${
+        head("contradictory")
+      }[input_schema]\nrequired = ["a", "nope"]\nproperties.a = { type = "string", enum = [1], default = 2, const = 3, minLength = 2, maxLength = 1, minimum = 1 }`,
     ];
     for (const [index, text] of texts.entries()) await root.write(`ws/.stella/tools/${String(index).padStart(2, "0")}.toml`, text);
     await root.write("home/.config/stella/tools/same.toml", head("same"));
@@ -272,7 +326,7 @@ describe("validation", () => {
     await root.write("ws/.stella/tools/latin.toml", Uint8Array.from([0xe9]));
     await mkdir(root.at("ws/.stella/tools/folder.toml"));
     for (let index = 0; index <= 5000; index++) writeFileSync(root.at(`home/.config/stella/tools/z${index}.toml`), "");
-    const said = (await validateManifests(folders(root), context(root))).flatMap(({ diagnostics }) => diagnostics);
+    const said = (await validated(root)).flatMap(({ diagnostics }) => diagnostics);
     expect(said.filter(({ message, remedy }) => remedy.length <= 5 || message.length >= 700)).toEqual([]);
     const documented =
       (await readFile(join(import.meta.dirname, "../../../docs/tools.md"), "utf8")).split("## Diagnostics")[1]?.split("\n## ")[0] ?? "";
