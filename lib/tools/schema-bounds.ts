@@ -40,7 +40,9 @@ const NOUNS: Readonly<Record<Type, string>> = { number: "number", string: "text"
 export function* boundProblems(node: SchemaObject): Generator<Contradiction> {
   for (const keyword of Object.keys(node)) {
     const type = MEANT_FOR.get(keyword);
-    if (type === undefined || mayBe(node, type)) continue;
+    // A schema that was no schema counts as true, and has been reported.
+    const isOpen = node[keyword] === true && keyword !== "uniqueItems";
+    if (type === undefined || isOpen || mayBe(node, type)) continue;
     const message = `"${keyword}" means nothing beside "type" ${JSON.stringify(node["type"])}, as it is for ${withArticle(NOUNS[type])}`;
     yield { severity: "warning", code: "schema_no_effect", keyword, message, remedy: "Remove it, or correct the type." };
   }

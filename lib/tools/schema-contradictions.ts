@@ -46,7 +46,7 @@ export function findContradictions(schema: Evaluable): readonly SchemaProblem[] 
   const isFull = () => problems.length >= MAX_PROBLEMS && hasError;
   const visit = (node: SchemaNode, pointer: string, isWhole: boolean): void => {
     if (typeof node === "boolean") return;
-    for (const { keyword, ...problem } of contradictionsOf(node, isWhole, schema, examine)) {
+    for (const { keyword, ...problem } of contradictionsOf(node, isWhole, examine)) {
       if (isFull()) return;
       if (problems.length >= MAX_PROBLEMS && problem.severity === "warning") continue;
       hasError ||= problem.severity === "error";
@@ -60,9 +60,9 @@ export function findContradictions(schema: Evaluable): readonly SchemaProblem[] 
   return problems;
 }
 
-function* contradictionsOf(node: SchemaObject, isWhole: boolean, schema: Evaluable, examine: Examine): Generator<Contradiction> {
+function* contradictionsOf(node: SchemaObject, isWhole: boolean, examine: Examine): Generator<Contradiction> {
   yield* boundProblems(node);
-  yield* requiredProblems(node, isWhole, schema);
+  yield* requiredProblems(node, isWhole, examine);
   yield* enumProblems(node, examine);
   yield* valueProblems(node, "const", examine);
   yield* valueProblems(node, "default", examine);
@@ -70,12 +70,12 @@ function* contradictionsOf(node: SchemaObject, isWhole: boolean, schema: Evaluab
 
 type Examine = ReturnType<typeof createExaminer>;
 
-function* requiredProblems(node: SchemaObject, isWhole: boolean, schema: Evaluable): Generator<Contradiction> {
+function* requiredProblems(node: SchemaObject, isWhole: boolean, examine: Examine): Generator<Contradiction> {
   const properties = (own(node, "properties") ?? {}) as SchemaObject;
   const isClosed = node["additionalProperties"] === false;
   const isOpen = !isWhole || isSchema(node["additionalProperties"]) || COMPOSING.some((keyword) => node[keyword] !== undefined);
   let guesses = MAX_GUESSES;
-  for (const name of unmatched(node, schema)) {
+  for (const name of unmatched(node, examine)) {
     const property = own(properties, name);
     const isForbidden = property === false;
     if ((property !== undefined && !isForbidden) || (!isForbidden && !isClosed && isOpen)) continue;
@@ -95,12 +95,12 @@ function* requiredProblems(node: SchemaObject, isWhole: boolean, schema: Evaluab
   }
 }
 
-/** Required names that none of the patterns describes; one that was not compiled may match anything. */
-function unmatched(node: SchemaObject, { matchers }: Evaluable): readonly string[] {
+/** Required names that none of the patterns describes; what was not compiled, or costs too much, may match anything. */
+function unmatched(node: SchemaObject, examine: Examine): readonly string[] {
   const required = (node["required"] as readonly string[] | undefined) ?? [];
   const patterns = Object.keys(own(node, "patternProperties") ?? {});
   if (patterns.length * required.length > MAX_MATCHES) return [];
-  return required.filter((name) => !patterns.some((pattern) => matchers.get(pattern)?.test(name) ?? true));
+  return required.filter((name) => !patterns.some((pattern) => (examine({ pattern }, name) ?? []).length === 0));
 }
 
 function* enumProblems(node: SchemaObject, examine: Examine): Generator<Contradiction> {

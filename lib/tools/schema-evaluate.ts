@@ -52,10 +52,11 @@ export function evaluate(schema: Evaluable, value: Json, text?: string): readonl
   return faults.toViolations();
 }
 
-/** Holds values against parts of a schema, all of them for the work of one check. */
+/** Holds values against parts of a schema, all of them for the work of one check; null when that is used up. */
 export function createExaminer(schema: Evaluable): (part: SchemaNode, value: Json) => readonly Violation[] | null {
   let steps = STEPS;
   return (part, value) => {
+    if (steps === 0) return null;
     const faults = new FaultList();
     const evaluation = new Evaluation(schema, steps);
     try {

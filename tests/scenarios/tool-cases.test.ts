@@ -384,7 +384,9 @@ describe("files", () => {
     };
     for (const [name, body] of Object.entries(bodies)) await workspace.write(`.stella/tools/${name}.toml`, `${head(name)}${body}\n`);
     const { code, files } = await check();
-    const errors = Object.values(files).map(({ tool, diagnostics }) => [
+    const errors = Object.keys(bodies).toSorted().map((name) => files[`${name}.toml`] ?? { diagnostics: [] }).map((
+      { tool, diagnostics },
+    ) => [
       tool,
       ...diagnostics.filter(({ severity }) => severity === "error").map((said) => `${said.code} ${said.line}`),
     ]);

@@ -137,6 +137,9 @@ describe("a schema that contradicts itself", () => {
       "refuse",
     );
     expect([schema, problems.length, problems.at(-1)?.code]).toEqual([undefined, 201, "schema_default"]);
+    const names = Array.from({ length: 90 }, (_, index) => `${"x".repeat(2000)}${index}`);
+    const patternProperties = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`(?:x{1,300}){1,3}y${index}`, true]));
+    expect((await compileSchema({ required: names, patternProperties }, "input", "refuse")).problems.length).toBeLessThan(100);
     await fc.assert(
       fc.asyncProperty(fc.jsonValue({ maxDepth: 4 }), async (source) => {
         const { schema: compiled, problems } = await compileSchema({ properties: { a: source } }, "input", "refuse");

@@ -69,10 +69,8 @@ export async function parseManifest(text: string): Promise<ParsedManifest> {
   const parsed = parseToml(text);
   if ("diagnostic" in parsed) return { ...UNKNOWN, manifest: null, diagnostics: [parsed.diagnostic] };
   const report = new Report(text);
-  for (const position of report.impossibleDates) {
-    report.addAt(position, "error", "toml_syntax", "This date is not in the calendar", "Write it as a string, or as a date that exists.");
-  }
   const manifest = await readFields(withoutExcess(parsed.table, report), report);
+  reportImpossibleDates(report);
   const { name, description } = parsed.table;
   return {
     name: typeof name === "string" ? name : null,
@@ -82,6 +80,14 @@ export async function parseManifest(text: string): Promise<ParsedManifest> {
     manifest: hasErrors(report.diagnostics) ? null : manifest,
     diagnostics: report.finish(),
   };
+}
+
+/** The parser takes 30 February. Where no date may be at all, that has been said. */
+function reportImpossibleDates(report: Report): void {
+  for (const position of report.impossibleDates) {
+    if (report.diagnostics.some(({ severity, line }) => severity === "error" && line === position.line)) continue;
+    report.addAt(position, "error", "toml_syntax", "This date is not in the calendar", "Write it as a string, or as a date that exists.");
+  }
 }
 
 const UNKNOWN = { name: null, description: null, command: null, env: {} } as const;

@@ -121,6 +121,8 @@ type = "objekt"
     for (const day of ["2023-02-29", "2024-02-30", "1900-02-29T00:00:00Z"]) {
       expect(await summaryOf(MINIMAL + `when = ${day}\n` + SCHEMA)).toContain("error toml_syntax 5:8");
     }
+    expect(await summaryOf(`${MINIMAL}read_only = 2024-02-30\n${SCHEMA}`)).toEqual(["error wrong_type 5:1"]);
+    expect(await summaryOf(`${MINIMAL}${SCHEMA}default = 2024-02-30\n`)).toEqual(["error schema_value 8:1"]);
     expect(await summaryOf(MINIMAL + "when = 2024-02-29\n" + SCHEMA)).toEqual(["warning unknown_key 5:1"]);
   });
 
