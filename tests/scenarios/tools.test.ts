@@ -207,6 +207,8 @@ describe("orrery tools --validate", () => {
     await workspace.write(".stella/tools/bad.toml", 'name = "bad"\ndescription = "x"\ncommand = []\nrisk = "low"\n');
     await workspace.write(".stella/tools/odd.toml", manifest("odd", "timeout = 5"));
     await workspace.write(".stella/tools/odd2.toml", manifest("odd", "timeout_ms = 5"));
+    await workspace.write(".stella/tools/odd3.toml", manifest("odd", 'read_only = "yes"').replace("bin/x", "bin/missing"));
+    await workspace.write(".nanocoder/tools/odd4.md", markdown("odd").replace("description:", "shell: zsh\ndescription:"));
     await workspace.write(".stella/tools/UP.TOML", "");
     await workspace.write(".orrery/tools/first.toml", manifest("twin"));
     await workspace.write(".nanocoder/tools/twin.md", markdown("twin"));
@@ -220,7 +222,16 @@ describe("orrery tools --validate", () => {
       .map(({ level, code, text = "" }) => `${level} ${code} ${text.split(": ")[0]}`).sort();
     expect(told).toEqual(wanted);
     for (
-      const code of ["empty_command", "ignored_key", "unknown_key", "duplicate_name", "shadowed_name", "ignored_file", "default_timeout"]
+      const code of [
+        "program_missing",
+        "empty_command",
+        "ignored_key",
+        "unknown_key",
+        "duplicate_name",
+        "shadowed_name",
+        "ignored_file",
+        "default_timeout",
+      ]
     ) {
       expect(wanted.some((line) => line.includes(` ${code} `))).toBe(true);
     }
