@@ -35,7 +35,7 @@ function toLines(
 
 function describe({ severity, line, column, message, remedy }: Diagnostic, { colors, columns }: Out): readonly string[] {
   const place = line === undefined ? "" : ` ${line}${column === undefined ? "" : `:${column}`}`;
-  const text = printable(message).replace(/[.!?]?$/, ".");
+  const text = printable(message).replace(/[^.!?]$/, "$&.");
   const [first = "", ...rest] = wrap(`${severity}${place}: ${text} ${printable(remedy)}`, columns - 4);
   const paint = severity === "error" ? colors.red : severity === "warning" ? colors.yellow : colors.dim;
   return [`  ${paint(first)}`, ...rest.map((more) => `    ${paint(more)}`)];

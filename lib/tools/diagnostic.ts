@@ -21,5 +21,5 @@ export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
 /** One line for people: `line 12, column 3: message. remedy`. */
 export function describeDiagnostic({ line, column, message, remedy }: Diagnostic): string {
   const where = line === undefined ? "" : `line ${line}${column === undefined ? "" : `, column ${column}`}: `;
-  return `${where}${message}. ${remedy}`;
+  return `${where}${message.replace(/[^.!?]$/, "$&.")} ${remedy}`;
 }

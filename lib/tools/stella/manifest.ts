@@ -8,6 +8,7 @@ import { nearest } from "../nearest.ts";
 import type { Schema } from "../schema.ts";
 import type { Approval } from "../tool.ts";
 import { readEnv } from "./env-table.ts";
+import { withoutExcess } from "./excess.ts";
 import { reportMisplaced } from "./misplaced.ts";
 import { readName } from "./name.ts";
 import { createLocator } from "./positions.ts";
@@ -45,9 +46,6 @@ export const MAX_TIMEOUT_MS = 600_000;
 /** One argument is one string for the kernel, which takes 128 KiB. */
 const MAX_ARGUMENT_BYTES = 131_071;
 const MAX_DEPTH = 100;
-/** Levels that dotted keys and headers may reach, and the length of one key: no manifest needs nearly as much. */
-const MAX_KEY_DEPTH = 256;
-const MAX_KEY_LENGTH = 1024;
 
 /** Top-level keys that mean something here. */
 export const KNOWN_KEYS: readonly string[] = [
@@ -75,7 +73,7 @@ export async function parseManifest(text: string): Promise<ParsedManifest> {
   return {
     name: typeof name === "string" ? name : null,
     description: typeof description === "string" ? description : null,
-    command: manifest.command[0] === "" ? null : manifest.command,
+    command: mayBeProgram(manifest.command[0]) ? manifest.command : null,
     env: manifest.env,
     manifest: hasErrors(report.diagnostics) ? null : manifest,
     diagnostics: report.finish(),
@@ -90,59 +88,12 @@ function reportImpossibleDates(report: Report): void {
   }
 }
 
+/** What cannot be one has been reported. */
+function mayBeProgram(word: string): boolean {
+  return word !== "" && !word.includes("\0") && Buffer.byteLength(word) <= MAX_ARGUMENT_BYTES;
+}
+
 const UNKNOWN = { name: null, description: null, command: null, env: {} } as const;
-
-/** What is too long or too deep is reported and taken out, so that the rest can be read for the rest's price. */
-function withoutExcess(table: TomlTable, report: Report): TomlTable {
-  const kept: TomlTable = Object.create(null);
-  for (const [key, value] of Object.entries(table)) {
-    const excess = findExcess({ [key]: value });
-    if (excess !== null) report.add("error", excess.code, excess.path, excess.message, excess.remedy);
-    if (excess === null) kept[key] = value;
-    else if (key.length <= MAX_KEY_LENGTH) kept[key] = {};
-  }
-  return kept;
-}
-
-interface Excess {
-  readonly code: string;
-  readonly path: readonly string[];
-  readonly message: string;
-  readonly remedy: string;
-}
-
-interface Branch {
-  readonly value: object;
-  readonly key: string;
-  readonly parent: Branch | null;
-  readonly depth: number;
-}
-
-/** A key that is too long or too deep: what is done with every key costs its length, and with every level the levels above. */
-function findExcess(table: TomlTable): Excess | null {
-  const open: Branch[] = [{ value: table, key: "", parent: null, depth: 0 }];
-  for (let branch = open.pop(); branch !== undefined; branch = open.pop()) {
-    for (const [key, value] of Object.entries(branch.value)) {
-      if (key.length > MAX_KEY_LENGTH) {
-        const message = `The key "${clip(key)}" has ${key.length} characters, and a key may have ${MAX_KEY_LENGTH}`;
-        return { code: "key_too_long", path: [...pathOf(branch), key], message, remedy: "Give it a shorter name." };
-      }
-      if (typeof value !== "object" || value === null || value instanceof Date) continue;
-      if (branch.depth === MAX_KEY_DEPTH) {
-        const message = `The tables are nested deeper than ${MAX_KEY_DEPTH} levels`;
-        return { code: "too_deep", path: pathOf(branch), message, remedy: "Use fewer levels." };
-      }
-      open.push({ value, key, parent: branch, depth: branch.depth + 1 });
-    }
-  }
-  return null;
-}
-
-function pathOf(branch: Branch): readonly string[] {
-  const path: string[] = [];
-  for (let at: Branch | null = branch; at !== null && at.parent !== null; at = at.parent) path.push(at.key);
-  return path.reverse();
-}
 
 type Toml = { readonly table: TomlTable } | { readonly diagnostic: Diagnostic };
 

@@ -205,6 +205,7 @@ describe("validation", () => {
     await root.write("ws/.stella/tools/c.toml", wrong + manifest("other"));
     await root.write("ws/.stella/tools/d.toml", `${wrong}name = "other"\ndescription = 5\ncommand = ["scripts/missing.sh", 5]\n`);
     await root.write("ws/.stella/tools/e.toml", `${manifest("deep", "scripts/missing.sh")}[x${".y".repeat(300)}]\n`);
+    await root.write("ws/.stella/tools/f.toml", manifest("nul", "scripts/\\u0000.sh"));
     const { box } = await toolboxOf(root);
     const { path: folder = "" } = folders(root)[0] ?? {};
     expect(await codesIn(root)).toEqual([
@@ -214,6 +215,7 @@ describe("validation", () => {
       "d.toml: error wrong_type 3, error wrong_type 4, info default_timeout undefined, info no_input_schema undefined, error wrong_type 1, " +
       "warning program_missing 4, warning duplicate_name 2",
       "e.toml: error too_deep 7, warning unknown_key 7, warning program_missing 3",
+      "f.toml: error command_nul 3",
     ]);
     const told = box.notices.map(({ code, text }) => `${relative(folder, text.split(": ")[0] ?? "")} ${code}`);
     const wanted = (await validated(root)).flatMap(({ path, diagnostics }) =>
