@@ -4,6 +4,7 @@
  * warning is what only has no effect. Under `not` and `if` nothing is looked at: there it may be meant.
  */
 import type { Json } from "../session/json.ts";
+import { toPointerToken } from "../session/json-pointer.ts";
 import { nearest } from "./nearest.ts";
 import { clip } from "./report.ts";
 import { boundProblems, type Contradiction } from "./schema-bounds.ts";
@@ -37,7 +38,8 @@ const PARTIAL: ReadonlySet<string> = new Set([
   "definitions",
 ]);
 
-export function findContradictions(schema: Evaluable): readonly SchemaProblem[] {
+/** @param reported places of which something has been said already. */
+export function findContradictions(schema: Evaluable, reported: ReadonlySet<string>): readonly SchemaProblem[] {
   // Of a value that is quoted here, "the input" would be misleading.
   const examine = createExaminer({ ...schema, whole: "it" });
   const problems: SchemaProblem[] = [];
@@ -46,7 +48,8 @@ export function findContradictions(schema: Evaluable): readonly SchemaProblem[] 
   const isFull = () => problems.length >= MAX_PROBLEMS && hasError;
   const visit = (node: SchemaNode, pointer: string, isWhole: boolean): void => {
     if (typeof node === "boolean") return;
-    for (const { keyword, ...problem } of contradictionsOf(node, isWhole, examine)) {
+    const told = (place: string) => reported.has(`${pointer}${place}`);
+    for (const { keyword, ...problem } of contradictionsOf(node, { isWhole, told }, examine)) {
       if (isFull()) return;
       if (problems.length >= MAX_PROBLEMS && problem.severity === "warning") continue;
       hasError ||= problem.severity === "error";
@@ -60,9 +63,16 @@ export function findContradictions(schema: Evaluable): readonly SchemaProblem[] 
   return problems;
 }
 
-function* contradictionsOf(node: SchemaObject, isWhole: boolean, examine: Examine): Generator<Contradiction> {
+interface Circumstances {
+  /** Whether the schema stands alone for its value. */
+  readonly isWhole: boolean;
+  /** Whether something has been said already of a place below it. */
+  told(place: string): boolean;
+}
+
+function* contradictionsOf(node: SchemaObject, circumstances: Circumstances, examine: Examine): Generator<Contradiction> {
   yield* boundProblems(node);
-  yield* requiredProblems(node, isWhole, examine);
+  yield* requiredProblems(node, circumstances, examine);
   yield* enumProblems(node, examine);
   yield* valueProblems(node, "const", examine);
   yield* valueProblems(node, "default", examine);
@@ -70,7 +80,8 @@ function* contradictionsOf(node: SchemaObject, isWhole: boolean, examine: Examin
 
 type Examine = ReturnType<typeof createExaminer>;
 
-function* requiredProblems(node: SchemaObject, isWhole: boolean, examine: Examine): Generator<Contradiction> {
+function* requiredProblems(node: SchemaObject, { isWhole, told }: Circumstances, examine: Examine): Generator<Contradiction> {
+  if (told("/properties") || (node["type"] !== undefined && !includesType(node["type"], "object"))) return;
   const properties = (own(node, "properties") ?? {}) as SchemaObject;
   const isClosed = node["additionalProperties"] === false;
   const isOpen = !isWhole || isSchema(node["additionalProperties"]) || COMPOSING.some((keyword) => node[keyword] !== undefined);
@@ -79,6 +90,7 @@ function* requiredProblems(node: SchemaObject, isWhole: boolean, examine: Examin
     const property = own(properties, name);
     const isForbidden = property === false;
     if ((property !== undefined && !isForbidden) || (!isForbidden && !isClosed && isOpen)) continue;
+    if (!isClosed && told(`/properties/${toPointerToken(name)}`)) continue;
     const near = guesses-- > 0 ? nearest(name, Object.keys(properties).slice(0, MAX_COMPARED)) : null;
     const why = isForbidden
       ? "whose schema is false, so that it may not be there"

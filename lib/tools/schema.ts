@@ -80,7 +80,7 @@ function compile(loaded: LoadedSchema, engine: PatternEngine | null, contradicti
   }
   const { root, references, annotates, whole } = loaded;
   const evaluable = { root, references, matchers, annotates, whole };
-  const found = contradictions === "ignore" ? [] : findContradictions(evaluable);
+  const found = contradictions === "ignore" ? [] : findContradictions(evaluable, new Set(problems.map(({ pointer }) => pointer)));
   problems.push(...contradictions === "warn" ? found.map((problem) => ({ ...problem, severity: "warning" as const })) : found);
   if (problems.some(({ severity }) => severity === "error")) return { problems };
   const schema = { declared: loaded.declared, check: (value: Json, text?: string) => evaluate(evaluable, value, text) };

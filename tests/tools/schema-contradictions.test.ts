@@ -86,6 +86,8 @@ describe("a schema that contradicts itself", () => {
     const { problems } = await compileSchema({ required: ["pth"], properties: path }, "input", "refuse");
     expect(problems[0]?.remedy).toBe('Did you mean "path"?');
     expect(await problemsOf({ required: ["constructor"], properties: path })).toEqual(["warning schema_required /required"]);
+    expect(await problemsOf({ required: ["f"], properties: { f: "object" } })).toEqual(["warning schema_property /properties/f"]);
+    expect(await problemsOf({ required: ["f"], properties: 5, additionalProperties: false })).toEqual(["error schema_keyword /properties"]);
     const described = [
       { properties: { a: true, b: true }, anyOf: [{ required: ["a"] }, { required: ["b"] }] },
       { required: ["x_1"], patternProperties: { "^x_": true }, additionalProperties: false },
@@ -102,6 +104,7 @@ describe("a schema that contradicts itself", () => {
       "warning schema_no_effect /minLength",
       "warning schema_no_effect /maxLength",
     ]);
+    expect(await ofProperty({ type: "string", required: ["b"] })).toEqual(["warning schema_no_effect /required"]);
     expect(await ofProperty({ type: ["string", "integer"], minimum: 5 })).toEqual([]);
   });
 
