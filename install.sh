@@ -172,7 +172,7 @@ prepare() {
   share=''
   if [ "${1##*/}" = bin ]; then share=${1%/bin}/share; fi
   remove_stale "$1"
-  stage=$(mktemp -d "$1/.orrery-install-$$.XXXXXX" 2>/dev/null) || fail "$1 cannot be written to: set INSTALL_DIR to a folder that you may write to"
+  stage=$(mktemp -d "$1/.orrery-install-$$-$(start_of $$).XXXXXX" 2>/dev/null) || fail "$1 cannot be written to: set INSTALL_DIR to a folder that you may write to"
   trap 'remove_staged "${stage##*/}"' EXIT
   trap 'exit 129' HUP
   trap 'exit 130' INT
@@ -188,13 +188,32 @@ check_link() {
   esac
 }
 
-# What installations left that were killed: each staging name bears the number of its process.
+# What installations left that were killed: each staging name bears the number of its process, and when that began, as
+# numbers come again, in containers the same few.
 remove_stale() {
   for stale in "$1"/.orrery-install-*; do
     owner=${stale##*/.orrery-install-} owner=${owner%%.*}
-    if [ ! -d "$stale" ] || kill -0 "$owner" 2>/dev/null || [ -d "/proc/$owner" ]; then continue; fi
+    if [ ! -d "$stale" ] || is_at_work "${owner%%-*}" "${owner#"${owner%%-*}"}"; then continue; fi
     remove_staged "${stale##*/}" 2>/dev/null || say "$stale is left of an installation that was killed, and cannot be removed"
   done
+}
+
+# is_at_work PID -START: without a start whoever has that number now, but for this process.
+is_at_work() {
+  kill -0 "$1" 2>/dev/null || [ -d "/proc/$1" ] || return 1
+  if [ "${2:--0}" = -0 ]; then [ "$1" != $$ ]; else [ "-$(start_of "$1")" = "$2" ]; fi
+}
+
+# In ticks since the machine was started; 0: not known here.
+start_of() {
+  ticks=0
+  if facts=$(cat "/proc/$1/stat" 2>/dev/null); then
+    # The name in parentheses may hold anything; of what follows it is the 20th.
+    # shellcheck disable=SC2086
+    set -- ${facts##*) }
+    ticks=${20:-0}
+  fi
+  printf '%s\n' "$ticks"
 }
 
 # remove_staged NAME: all that is staged under this name; the folder last, as it is what the rest is found by.

@@ -222,14 +222,27 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
   test("removes what an installation left that was killed, and not what one that runs has there", async () => {
     writeBoth(release, "1.0.0");
     const gone = spawnSync("sh", ["-c", "echo $$"], { encoding: "utf8" }).stdout.trim();
-    const [stale, running] = [`.orrery-install-${gone}.abcdef`, `.orrery-install-${process.pid}.abcdef`];
+    const began = process.platform === "linux" ? readFileSync("/proc/self/stat", "utf8").replace(/^.*\) /s, "").split(" ")[19] : "0";
+    const running = `.orrery-install-${process.pid}-${began}.abcdef`;
+    const earlier = `.orrery-install-${process.pid}.abcdef`;
+    // Of a process that had the number of one that runs now.
+    const before = process.platform === "linux" ? [`.orrery-install-${process.pid}-1.abcdef`] : [];
     const pages = join(root, "prefix/share/man/man1");
-    for (const name of [stale, running]) mkdirSync(join(folder, name), { recursive: true });
+    const names = [`.orrery-install-${gone}.abcdef`, `.orrery-install-${gone}-${began}.abcdef`, ...before, earlier, running];
+    for (const name of names) mkdirSync(join(folder, name), { recursive: true });
     mkdirSync(pages, { recursive: true });
-    for (const name of [stale, running]) writeFileSync(join(pages, `${name}-orrery.1`), "");
+    for (const name of names) writeFileSync(join(pages, `${name}-orrery.1`), "");
     expect((await install({ args: ["--from", release] })).code).toBe(0);
-    expect(readdirSync(folder).toSorted()).toEqual([running, "orrery"]);
-    expect(readdirSync(pages).toSorted()).toEqual([`${running}-orrery.1`, "orrery-run.1", "orrery.1"]);
+    expect(readdirSync(folder).toSorted()).toEqual([running, earlier, "orrery"].toSorted());
+    expect(readdirSync(pages).toSorted()).toEqual([`${running}-orrery.1`, `${earlier}-orrery.1`, "orrery-run.1", "orrery.1"].toSorted());
+  });
+
+  test.skipIf(!isRoot || !has("unshare"))("removes what a killed one left that had its own number, as in containers", async () => {
+    writeBoth(release, "1.0.0");
+    for (const name of ["", "-7"]) mkdirSync(join(folder, `.orrery-install-1${name}.abcdef`), { recursive: true });
+    const shell = ["unshare", "--pid", "--fork", "--mount-proc", "sh"];
+    expect((await install({ shell, args: ["--from", release] })).code).toBe(0);
+    expect(readdirSync(folder)).toEqual(["orrery"]);
   });
 
   test("upgrades in place and says from what; who has the old one open keeps it whole", async () => {
