@@ -80,13 +80,14 @@ function announce({ write, columns, colors: { dim, bold } }: Out, workspace: str
 
 function whatNext(workspace: string, model: string, session: string): string {
   const command = ownName();
+  const [folder, script] = [workspace, model].map(shellWord);
   return `
 Every step is in the journal:
   ${command} sessions list
   ${command} sessions show ${session}
   ${command} sessions events ${session}
 Play it again, or change the script first:
-  ${command} run --workspace ${workspace} --trust-workspace --model ${model} "${PROMPT}"
+  ${command} run --workspace ${folder} --trust-workspace --model ${script} "${PROMPT}"
 `;
 }
 
@@ -109,12 +110,16 @@ async function layOut(): Promise<string> {
 
 /** How the person who started us can do so again, from here. */
 function ownName(): string {
-  if (!isCompiled) return ownCommand().map(fromHere).join(" ");
-  return isOnPath() ? basename(process.execPath) : fromHere(process.execPath);
+  if (!isCompiled) return ownCommand().map(fromHere).map(shellWord).join(" ");
+  return isOnPath() ? basename(process.execPath) : shellWord(fromHere(process.execPath));
 }
 
 function isOnPath(): boolean {
   return (process.env["PATH"] ?? "").split(":").includes(dirname(process.execPath));
+}
+
+function shellWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /** The shorter way to say a file's path; anything else as it is. */

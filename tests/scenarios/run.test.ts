@@ -1,7 +1,7 @@
 /** `orrery run` and `orrery sessions`, as a stranger uses them: the whole program as a process, a real endpoint. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type FixtureEndpoint, startScriptEndpoint } from "../fixtures/endpoint.ts";
 import { parseScript } from "../../lib/model/script.ts";
@@ -189,6 +189,16 @@ describe("orrery demo", () => {
     const env = { PATH: "/usr/bin:/bin", HOME: workspace.home, ORRERY_HOME: workspace.home, DENO_NO_UPDATE_CHECK: "1" };
     const shown = spawnSync("/bin/sh", ["-c", line], { cwd: workspace.path, env, encoding: "utf8" });
     expect([shown.status, shown.stdout]).toEqual([0, expect.stringContaining(id)]);
+  });
+
+  test("says how to play it again, also where a folder has a space in its name", async () => {
+    const TMPDIR = join(workspace.home, "my folder");
+    mkdirSync(TMPDIR);
+    const { stderr } = await runOrrery(["demo"], { cwd: workspace.path, home: workspace.home, env: { TMPDIR } });
+    const line = /^ {2}(.* run --workspace .*)$/m.exec(stderr)?.[1] ?? "";
+    const env = { PATH: "/usr/bin:/bin", HOME: workspace.home, ORRERY_HOME: workspace.home, DENO_NO_UPDATE_CHECK: "1" };
+    const again = spawnSync("/bin/sh", ["-c", line], { cwd: workspace.path, env, encoding: "utf8" });
+    expect([again.status, again.stdout]).toEqual([0, expect.stringMatching(/The tool says: \d+/)]);
   });
 });
 

@@ -20,7 +20,7 @@ export function checkTemporary(env: Environment, hold: () => void = holdInput): 
     if (inputs !== null) {
       return [{ check: "machine", level: "error", text: `${text}, so no script tool or hook runs: ${inputs}`, remedy: REMEDY }];
     }
-    const whose = "Orrery needs none, but many tools and scripts do, a shell's here-document among them";
+    const whose = "Orrery needs none, but many tools and scripts do, a shell's long here-document among them";
     return [{ check: "machine", level: "warning", text: `${text}: ${whose}`, remedy: REMEDY }];
   }
 }
