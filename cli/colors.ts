@@ -20,5 +20,10 @@ export function createColors(enabled: boolean): Colors {
 export function wantsColor(isTerminal: boolean, env: Readonly<Record<string, string | undefined>>): boolean {
   if (env["NO_COLOR"]) return false;
   if (env["FORCE_COLOR"]) return env["FORCE_COLOR"] !== "0";
-  return isTerminal && env["TERM"] !== "dumb";
+  return isTerminal && !isDumb(env);
+}
+
+/** A terminal of which nothing is known is taken for one that shows text and nothing else. */
+export function isDumb({ TERM = "" }: Readonly<Record<string, string | undefined>>): boolean {
+  return TERM === "" || TERM === "dumb";
 }

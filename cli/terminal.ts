@@ -1,7 +1,7 @@
 /** Standard output and standard error as a command sees them. */
 import { fstatSync, statSync } from "node:fs";
 import process from "node:process";
-import { type Colors, createColors, wantsColor } from "./colors.ts";
+import { type Colors, createColors, isDumb, wantsColor } from "./colors.ts";
 import { clipToWidth, widthOf } from "./width.ts";
 
 export interface Out {
@@ -100,7 +100,7 @@ function openOut(descriptor: 1 | 2, env: Shell["env"]): Out {
 
   return {
     isTerminal: terminal,
-    canRewrite: terminal && env["TERM"] !== "dumb",
+    canRewrite: terminal && !isDumb(env),
     // What is not a terminal has no width; lines there are only kept from being endless.
     get columns() {
       return terminal ? open().columns || 80 : 400;

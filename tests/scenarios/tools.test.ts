@@ -122,12 +122,12 @@ describe("orrery tools", () => {
     expect(stderr).toContain(`orrery trust ${workspace.path}`);
   });
 
-  test.skipIf(!hasTerminal)("keeps to 40 columns and knows NO_COLOR and TERM=dumb", async () => {
+  test.skipIf(!hasTerminal)("keeps to 40 columns and knows NO_COLOR, TERM=dumb and no TERM", async () => {
     await workspace.tool("fine", "echo fine");
     const start = { cwd: workspace.path, home: workspace.home, columns: 40 };
     const narrow = await startOnTerminal(["tools", "--trust-workspace"], start).ended();
     expect(narrow.shown).toContain("\x1b[1m");
-    for (const env of [{ NO_COLOR: "1" }, { TERM: "dumb" }]) {
+    for (const env of [{ NO_COLOR: "1" }, { TERM: "dumb" }, { TERM: "" }]) {
       const plain = await startOnTerminal(["tools", "--trust-workspace"], { ...start, env }).ended();
       expect([plain.code, plain.shown.includes("\x1b")]).toEqual([0, false]);
       expect(plain.shown.split(/\r?\n/).filter((line) => [...line].length > 40)).toEqual([]);
