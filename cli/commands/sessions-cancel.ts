@@ -3,9 +3,11 @@ import { withAgent } from "../agent.ts";
 import type { Ending } from "../ending.ts";
 import type { CancelFlags } from "../flags.ts";
 import type { Shell } from "../terminal.ts";
+import { whileWaiting } from "../waiting.ts";
 
 export async function cancelSession(shell: Shell, flags: CancelFlags, id: string): Promise<Ending> {
-  const cancellation = await withAgent(shell, {}, (agent) => agent.cancel(id, { grace_ms: flags.grace * 1000 }));
+  const cancelled = withAgent(shell, {}, (agent) => agent.cancel(id, { grace_ms: flags.grace * 1000 }));
+  const cancellation = await whileWaiting(shell.err, "waiting for the turn to end", cancelled);
   if (flags.json) shell.out.write(`${JSON.stringify({ schema_version: 1, cancelled: cancellation.turn !== null, ...cancellation })}\n`);
   else shell.err.write(`${toWords(cancellation)}\n`);
   return "completed";

@@ -5,10 +5,11 @@ import { withAgent } from "../agent.ts";
 import type { Ending } from "../ending.ts";
 import type { JsonFlag } from "../flags.ts";
 import type { Shell } from "../terminal.ts";
+import { whileWaiting } from "../waiting.ts";
 
 export async function importSession(shell: Shell, flags: JsonFlag, file: string): Promise<Ending> {
   const lines: AsyncIterable<Uint8Array> = file === "-" ? process.stdin : openFile(file);
-  const imported = await withAgent(shell, {}, (agent) => agent.import(lines));
+  const imported = await whileWaiting(shell.err, "importing", withAgent(shell, {}, (agent) => agent.import(lines)));
   shell.out.write(flags.json ? `${JSON.stringify({ schema_version: 1, ...imported })}\n` : `${imported.session}\n`);
   return "completed";
 }

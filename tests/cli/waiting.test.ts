@@ -1,8 +1,11 @@
 /** What takes longer than a second shows on a terminal that it goes on. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { openShell, type Out } from "../../cli/terminal.ts";
 import { clearWaiting, whileWaiting } from "../../cli/waiting.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
+import { ended, runOrrery, startOrrery } from "../host/orrery.ts";
 import { hasTerminal, startOnTerminal } from "../host/terminal.ts";
 
 const LIMIT_MS = 30_000;
@@ -39,6 +42,21 @@ describe.skipIf(!hasTerminal)("on a terminal", () => {
     for (const run of runs) await run.waitFor("opening the session (tool files, servers, hooks): 1 s\r\x1b[K");
     runs[1]?.type("/quit\r");
     for (const run of runs) expect((await run.ended()).code).toBe(0);
+  }, LIMIT_MS);
+
+  test("sessions cancel says that it waits for whoever drives the turn", async () => {
+    await workspace.tool("stubborn", "touch began; trap '' TERM; sleep 2.5; echo done");
+    const model = await workspace.script({ calls: [{ name: "stubborn", arguments: {} }] }, { text: "done" });
+    const at = { cwd: workspace.path, home: workspace.home };
+    const driven = startOrrery(["run", "--trust-workspace", "--mode", "yolo", "--model", model, "go"], at);
+    const end = ended(driven);
+    while (!existsSync(join(workspace.path, "began"))) await new Promise((resume) => setTimeout(resume, 20));
+    const { stdout } = await runOrrery(["sessions", "list", "--json"], at);
+    const [{ session } = { session: "" }] = (JSON.parse(stdout) as { readonly sessions: readonly { readonly session: string }[] }).sessions;
+    const run = startOnTerminal(["sessions", "cancel", session, "--grace", "20"], { ...at, env: { NO_COLOR: "1" } });
+    await run.waitFor("waiting for the turn to end: 1 s\r\x1b[K");
+    expect((await run.ended()).code).toBe(0);
+    await end;
   }, LIMIT_MS);
 
   test("a turn says on a dumb terminal what it waits for, in plain lines, and nothing of what is quick", async () => {
