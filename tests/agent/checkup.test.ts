@@ -1,7 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { wayOut } from "../../lib/agent/checkup/containment.ts";
 import { checkJournal } from "../../lib/agent/checkup/journal.ts";
 import { checkMachine } from "../../lib/agent/checkup/machine.ts";
+import { checkModel } from "../../lib/agent/checkup/model.ts";
 import { faultsOfArgv, faultsOfShell } from "../../lib/agent/checkup/programs.ts";
 import { JournalUnavailable } from "../../lib/journal/journal.ts";
 import type { Machine } from "../../lib/platform/machine.ts";
@@ -27,6 +31,31 @@ describe("checkMachine()", () => {
     expect(checkMachine("darwin-arm64", { system: "darwin arm64", libc: null, avx2: null, virtual: false })).toMatchObject([
       { level: "note", text: expect.stringContaining("process group") },
     ]);
+  });
+});
+
+describe("checkModel()", () => {
+  test("has a remedy for where what is wrong was set: the script, the address, the key", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "orrery-checkup-"));
+    writeFileSync(join(folder, "broken.json"), "{");
+    const faults: readonly (readonly [model: string, remedy: string, more?: { readonly baseUrl?: string; readonly key?: string }])[] = [
+      [`script:${folder}/none.json`, "Correct or replace that file"],
+      [`script:${folder}/broken.json`, "Correct or replace that file"],
+      [`script:${folder}`, "Correct or replace that file"],
+      ["local/qwen3", "Give the right one with --base-url"],
+      ["local/qwen3", "Give the right one with --base-url", { baseUrl: "localhost" }],
+      ["openai/gpt-5-mini", "Set that variable"],
+      ["openai/gpt-5-mini", "Set that variable", { key: "schlüssel" }],
+      ["qwen3", "name a model with --model"],
+    ];
+    try {
+      for (const [model, remedy, { key, ...more } = {}] of faults) {
+        const found = await checkModel({ model, ...more }, key === undefined ? {} : { OPENAI_API_KEY: key }, null);
+        expect([model, found]).toMatchObject([model, [{ level: "error", remedy: expect.stringContaining(remedy) }]]);
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 });
 

@@ -18,7 +18,7 @@ test("the demo says that no session can be kept before it shows anything, and le
   const { code, stdout, stderr } = await runOrrery(["demo"], { home, env: { TMPDIR: temporary, ORRERY_HOME: file } });
   expect([code, stdout, readdirSync(temporary)]).toEqual([1, "", []]);
   expect(stderr).toMatch(/^orrery: Cannot [^\n]*\n$/);
-});
+}, 30_000);
 
 test("the demo says that its folder cannot be made, and which variable names another", async () => {
   const { code, stdout, stderr } = await runOrrery(["demo"], { home, env: { TMPDIR: join(home, "nowhere") } });
