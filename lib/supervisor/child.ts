@@ -55,18 +55,42 @@ async function prepareForModule(): Promise<void> {
   (await import("../tools/sdk/module.ts")).prepare();
 }
 
-/** SIGTERM is how a call is told to stop. Before the file is loaded, and once it has answered, there is nothing to wait for. */
 async function answerModule({ file, ask }: HostModule, { id, tool, context }: HostCall, input: JsonInput): Promise<HostReply> {
   const { describeModule, runModuleTool } = await import("../tools/sdk/module.ts");
   if (ask === "describe") return await describeModule(file, context);
-  const stop = new AbortController();
-  const abort = () => stop.abort();
-  process.on("SIGTERM", abort);
+  const stop = new StopRequest();
+  const given = {
+    ...context,
+    get signal() {
+      return stop.signal;
+    },
+    send: (message: unknown) => send({ type: "message", id, message: message as Json }),
+  };
   try {
-    const say = (message: unknown) => send({ type: "message", id, message: message as Json });
-    return await runModuleTool(file, tool, input, { ...context, signal: stop.signal, send: say });
+    return await runModuleTool(file, tool, input, given);
   } finally {
-    process.off("SIGTERM", abort);
+    stop.ignore();
+  }
+}
+
+/**
+ * SIGTERM is how a call is told to stop. It ends a tool that has not asked for the signal, as it ends any program: before
+ * that, and once the tool has answered, there is nothing to wait for.
+ */
+class StopRequest {
+  readonly #stop = new AbortController();
+  readonly #abort = () => this.#stop.abort();
+  #heard = false;
+
+  get signal(): AbortSignal {
+    if (!this.#heard) process.on("SIGTERM", this.#abort);
+    this.#heard = true;
+    return this.#stop.signal;
+  }
+
+  ignore(): void {
+    this.#heard = true;
+    process.off("SIGTERM", this.#abort);
   }
 }
 

@@ -71,7 +71,7 @@ export class HostPool {
       return unstarted("cannot_start", began, (error as Error).message);
     }
     const answered = reply.then((given): End => ({ kind: "reply", reply: given }));
-    const gone = host.gone.then((why): End => ({ kind: "gone", why }));
+    const gone = host.gone.then(({ why }): End => ({ kind: "gone", why }));
     const end = await firstCause(Promise.race([answered, gone]), launch.timeout_ms, signal);
     const run = end.kind === "reply" ? await this.#settle(host, end.reply) : await this.#giveUp(host, end);
     return { ...run, stdout: NOTHING_CAPTURED, stderr: NOTHING_CAPTURED, duration_ms: performance.now() - began };
@@ -133,7 +133,7 @@ export class HostPool {
       await host.ready.finally(() => this.#starting--);
     } catch {
       // It never became ready; `gone` says why.
-      const why = await host.gone;
+      const { why } = await host.gone;
       await this.#discard(host);
       return this.#refuse(new Error(`Cannot start a tool host: ${why}`));
     }

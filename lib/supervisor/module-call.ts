@@ -11,7 +11,7 @@ import { MessageRelay } from "./messages.ts";
 import { Capture, LiveOutput } from "./output.ts";
 import { graceFor, LEFTOVER_GRACE_MS, nameSurvivors, type ProcessWatch, unstarted } from "./process.ts";
 import type { Spare } from "./spares.ts";
-import { type HostStart, startToolHost, type ToolHost } from "./tool-host.ts";
+import { type HostEnd, type HostStart, startToolHost, type ToolHost } from "./tool-host.ts";
 
 export interface ModuleJob {
   readonly launch: HostLaunch;
@@ -24,7 +24,7 @@ const CAP_BYTES = 64 * 1024;
 
 type End =
   | { readonly kind: "reply"; readonly reply: HostReply }
-  | { readonly kind: "gone"; readonly why: string }
+  | ({ readonly kind: "gone" } & HostEnd)
   | { readonly kind: "unready"; readonly why: string }
   | { readonly kind: "unfit"; readonly why: string }
   | Stopped;
@@ -86,7 +86,7 @@ async function serve(host: ToolHost, { tool, module, input, context }: HostLaunc
   }
   try {
     const reply = host.call({ type: "call", id: 1, tool, input, context, ...(module === undefined ? {} : { module }) });
-    const gone = host.gone.then((why): End => ({ kind: "gone", why }));
+    const gone = host.gone.then((ended): End => ({ kind: "gone", ...ended }));
     return await Promise.race([reply.then((given): End => ({ kind: "reply", reply: given })), gone]);
   } catch (error) {
     return { kind: "unfit", why: (error as Error).message };
@@ -102,7 +102,8 @@ function tell(end: End, problems: readonly string[]): Pick<Run, "outcome" | "rep
     case "reply":
       return { outcome: { kind: "returned" }, reply: end.reply, ...say() };
     case "gone":
-      return { outcome: { kind: "unknown", cause: "host_died" }, ...say(`The tool's process ended before it answered: ${end.why}`) };
+      if (end.status !== null) return { outcome: end.status, ...say() };
+      return { outcome: { kind: "unknown", cause: "host_died" }, ...say(`The tool's process cannot be heard any more: ${end.why}`) };
     case "unready":
       return { outcome: { kind: "not_started", reason: "cannot_start" }, ...say(`Cannot start a tool host: ${end.why}`) };
     case "unfit":

@@ -4,6 +4,7 @@
  */
 import * as v from "valibot";
 import { identifyChild } from "../platform/proc.ts";
+import type { ExitStatus } from "../platform/spawn.ts";
 import { type HostProcess, spawnHost } from "../platform/spawn-host.ts";
 import type { Json } from "../session/json.ts";
 import type { HostReply, ProcessIdentity } from "../session/launch.ts";
@@ -13,14 +14,20 @@ import { Capture, type StreamName } from "./output.ts";
 import { readAll, within } from "./process.ts";
 import { FromHost, type HostCall, MAX_FRAME_BYTES } from "./wire.ts";
 
+/** Why a host can serve no more, and how its process ended, if that is why. */
+export interface HostEnd {
+  readonly why: string;
+  readonly status: ExitStatus | null;
+}
+
 export interface ToolHost {
   readonly identity: ProcessIdentity;
   /** What its processes are known by. */
   readonly entry: string;
   /** Resolves when it can serve; rejects if it ends or its time is over before that. */
   readonly ready: Promise<void>;
-  /** Resolves with the reason when it can serve no more. Its process may still live. */
-  readonly gone: Promise<string>;
+  /** Resolves when it can serve no more. Its process may still live. */
+  readonly gone: Promise<HostEnd>;
   readonly served: number;
   /** @throws {RangeError} if the call is too large to be handed over. Never resolves if the host goes. */
   call(message: HostCall): Promise<HostReply>;
@@ -58,14 +65,14 @@ const LAST_WORDS_MS = 100;
 
 function watch(child: HostProcess, identity: ProcessIdentity, start: HostStart): ToolHost {
   const ready = Promise.withResolvers<void>();
-  const gone = Promise.withResolvers<string>();
+  const gone = Promise.withResolvers<HostEnd>();
   const waiting = new Map<number, (reply: HostReply) => void>();
   let printed = new Capture(SHOWN_BYTES);
   let served = 0;
-  const fail = (why: string) => {
+  const fail = (why: string, status: ExitStatus | null = null) => {
     clearTimeout(timer);
     const said = printed.finish().text.trim();
-    gone.resolve(said === "" ? why : `${why}. It printed: ${said}`);
+    gone.resolve({ why: said === "" ? why : `${why}. It printed: ${said}`, status });
     ready.reject(new Error(why));
   };
   const timer = setTimeout(() => fail(`it was not ready after ${start.start_ms} ms`), start.start_ms);
@@ -87,7 +94,7 @@ function watch(child: HostProcess, identity: ProcessIdentity, start: HostStart):
     readAll(child.stdout, (chunk) => print("stdout", chunk)),
     readAll(child.stderr, (chunk) => print("stderr", chunk)),
   ];
-  void watchEnd(child, Promise.allSettled(read)).then(fail);
+  void watchEnd(child, Promise.allSettled(read)).then((status) => fail(describeStatus(status), status));
   return {
     identity,
     entry: start.entry,
@@ -111,12 +118,16 @@ function watch(child: HostProcess, identity: ProcessIdentity, start: HostStart):
   };
 }
 
-/** Why it is gone, after the last of what it wrote. A read that fails is the end of that pipe. */
-async function watchEnd(child: HostProcess, read: Promise<unknown>): Promise<string> {
+/** How it ended, after the last of what it wrote. A read that fails is the end of that pipe. */
+async function watchEnd(child: HostProcess, read: Promise<unknown>): Promise<ExitStatus> {
   const status = await child.exited;
   await within(read, LAST_WORDS_MS);
   child.input.end();
   await Promise.all([child.frames, child.stdout, child.stderr].map((pipe) => pipe.close()));
+  return status;
+}
+
+function describeStatus(status: ExitStatus): string {
   return status.kind === "exited" ? `it exited with code ${status.code}` : `it was ended by ${status.signal}`;
 }
 

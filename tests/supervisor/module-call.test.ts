@@ -5,6 +5,8 @@ import { join } from "node:path";
 import process from "node:process";
 import type { Json, JsonObject } from "../../lib/session/json.ts";
 import type { ProcessIdentity } from "../../lib/session/launch.ts";
+import type { Outcome } from "../../lib/session/outcome.ts";
+import { typescript } from "../../lib/tools/sdk/module-tool.ts";
 import { type Bench, isAlive, onDeno, openBench, PATH, taggedPids, timed } from "../fixtures/supervision.ts";
 
 const SOURCE = `
@@ -53,7 +55,22 @@ const SOURCE = `
     await wait(100);
     return child.pid;
   });
-  export const die = define("die", () => { console.error("last words"); process.exit(7); });
+  const ways = {
+    exit: (code) => process.exit(code),
+    own: (code) => globalThis.Deno.exit(code),
+    signal: (name) => process.kill(process.pid, name),
+    abort: () => process.abort(),
+  };
+  export const die = define("die", async ({ way, given }) => {
+    console.error("last words");
+    ways[way](given);
+    await wait(20_000);
+  });
+  export const insist = define("insist", async (_input, { signal }) => {
+    process.kill(process.pid);
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    return "put away";
+  });
   export const large = define("large", () => "x".repeat(200000));
 `;
 
@@ -158,11 +175,25 @@ describe("a call of a module's tool", () => {
     expect(isAlive(Number(run.reply?.data))).toBe(false);
   });
 
-  test("that ends its process is unknown, and shows its last words", async () => {
-    const run = await bench.module(file, "die");
-    expect(run.outcome).toEqual({ kind: "unknown", cause: "host_died" });
-    expect(run.problem).toContain("exited with code 7");
-    expect(run.stderr.text).toBe("last words\n");
+  const ends: readonly (readonly [string, string | number | null, Outcome])[] = [
+    ["exit", 7, { kind: "exited", code: 7 }],
+    ["exit", 0, { kind: "exited", code: 0 }],
+    ...(onDeno ? [["own", 4, { kind: "exited", code: 4 }]] as const : []),
+    ["signal", "SIGTERM", { kind: "signalled", signal: "SIGTERM" }],
+    ["signal", "SIGKILL", { kind: "signalled", signal: "SIGKILL" }],
+    ["abort", null, { kind: "signalled", signal: "SIGABRT" }],
+  ];
+  for (const [way, given, outcome] of ends) {
+    test(`that ends its process ended as that did: ${way} ${given}`, async () => {
+      const run = await bench.module(file, "die", { way, given });
+      expect(run.outcome).toEqual(outcome);
+      expect(run.stderr.text).toContain("last words\n");
+      expect(typescript.read("die", run).result).toMatchObject({ is_error: true, text: expect.stringContaining("last words") });
+    });
+  }
+
+  test("that has asked for the signal is not ended by SIGTERM", async () => {
+    expect((await bench.module(file, "insist")).reply?.data).toBe("put away");
   });
 
   test("of a file that does not load is an error result", async () => {

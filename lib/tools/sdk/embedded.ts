@@ -115,7 +115,7 @@ async function callInProcess(
   const cancel = () => end({ kind: "cancelled" });
   now.addEventListener("abort", cancel, { once: true });
   const send = (message: WireMessage) => tell?.(message);
-  const context = toToolContext(stop.signal, send);
+  const context = toToolContext(stop, send);
   void speaker.run({ say: send }, () => invokeTool(tool, value, context, (stack) => console.error(stack)))
     .then((reply) => end({ kind: "returned" }, reply));
   const ending = await promise;

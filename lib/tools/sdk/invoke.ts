@@ -16,10 +16,15 @@ export async function invokeTool(tool: Tool, input: JsonObject, context: ToolCon
     const execute: (input: unknown, context: ToolContext) => unknown = (value, given) => tool.execute(value as never, given);
     return toReply(await execute(parsed.value, context));
   } catch (error) {
-    if (isValidationError(error)) return failure(describeRefusal(error));
-    report(stackOf(error));
-    return failure(describeThrown(error));
+    return toFailure(error, report);
   }
+}
+
+/** What a call comes to by what was thrown in it. */
+export function toFailure(error: unknown, report: (stack: string) => void): HostReply {
+  if (isValidationError(error)) return failure(describeRefusal(error));
+  report(stackOf(error));
+  return failure(describeThrown(error));
 }
 
 /** Its message, without the name. */

@@ -1,10 +1,10 @@
 /** TypeScript and JavaScript tool files, as seen from outside the process that loads them (`module.ts` is inside). */
 import * as v from "valibot";
 import type { HostLaunch, HostModule, Run } from "../../session/launch.ts";
-import { readFailure } from "../ending.ts";
 import type { ReadResult } from "../tool.ts";
 import { broken, type Description, parseDescription, remedyFor, SPELLING } from "./description.ts";
 import type { Language, Place } from "./language.ts";
+import { readUnanswered } from "./unanswered.ts";
 
 export const typescript: Language = {
   name: "typescript",
@@ -51,7 +51,7 @@ function readDescription(run: Run): Description {
 }
 
 function read(tool: string, run: Run): ReadResult {
-  if (run.outcome.kind !== "returned" || run.reply === undefined) return readFailure(tool, run);
+  if (run.outcome.kind !== "returned" || run.reply === undefined) return readUnanswered(tool, run);
   const { is_error, text, data, whole_bytes } = run.reply;
   return {
     result: { is_error, text, ...(data === undefined ? {} : { data }) },

@@ -14,9 +14,10 @@ import type { Diagnostic } from "../diagnostic.ts";
 import { isTool, isToolClass, Tool, tool, ValidationError } from "./define.ts";
 import { describeTool } from "./describe-tool.ts";
 import { broken, CORRECT_TOOL, type Description, parseDescription, SPELLING } from "./description.ts";
-import { invokeTool } from "./invoke.ts";
+import { invokeTool, toFailure } from "./invoke.ts";
 import { describeThrown, errorsOf, stackOf } from "./thrown.ts";
 import { toToolContext } from "./tool-context.ts";
+import { nextUncaught } from "./uncaught.ts";
 import type { WireMessage } from "./wire.ts";
 
 export interface ModuleContext extends HostContext {
@@ -28,17 +29,20 @@ export interface ModuleContext extends HostContext {
 /** Never rejects: whatever the file does short of ending the process is a reply. */
 export async function runModuleTool(file: string, name: string, input: JsonInput, context: ModuleContext): Promise<HostReply> {
   settleIn(context);
-  const loaded = await loadTools(file);
+  const uncaught = nextUncaught();
+  const loaded = await loadTools(file, uncaught);
   if (loaded.kind === "broken") return { is_error: true, text: loaded.diagnostics.map(({ message }) => message).join("\n") };
   const found = loaded.tools.find((each) => each.name === name);
   if (found === undefined) return { is_error: true, text: `Cannot call "${name}" as ${file} no longer has a tool of that name` };
-  return await invokeTool(found, input.value, toToolContext(context.signal, context.send), (stack) => console.error(stack));
+  const report = (stack: string) => console.error(stack);
+  const answer = invokeTool(found, input.value, toToolContext(context, context.send), report);
+  return await Promise.race([answer, uncaught.catch((error: unknown) => toFailure(error, report))]);
 }
 
 /** The reply's `data` is a `Description`. */
 export async function describeModule(file: string, context: HostContext): Promise<HostReply> {
   settleIn(context);
-  const loaded = await loadTools(file);
+  const loaded = await loadTools(file, nextUncaught());
   const description = loaded.kind === "broken" ? loaded : describeAll(loaded.tools);
   return { is_error: false, text: "", data: JSON.parse(JSON.stringify(description)) as Json };
 }
@@ -67,9 +71,10 @@ function settleIn({ env, workspace }: HostContext): void {
   prepare();
 }
 
-async function loadTools(file: string): Promise<Loaded> {
+async function loadTools(file: string, uncaught: Promise<never>): Promise<Loaded> {
   try {
-    const exports: Record<string, unknown> = await import(pathToFileURL(file).href);
+    const imported: Promise<Record<string, unknown>> = import(pathToFileURL(file).href);
+    const exports = await Promise.race([imported, uncaught]);
     return { kind: "loaded", tools: collect(Object.values(exports)) };
   } catch (error) {
     console.error(stackOf(error));

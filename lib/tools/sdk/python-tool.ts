@@ -5,14 +5,15 @@
  * standard error (see `runner.py`).
  */
 import * as v from "valibot";
-import { cutBytes, cutMiddle } from "../../session/excerpt.ts";
+import { cutBytes } from "../../session/excerpt.ts";
 import { type Json, numberToken, parseJson, parseKeepingNumbers } from "../../session/json.ts";
 import { NOTHING_CAPTURED, type ProcessLaunch, type Run } from "../../session/launch.ts";
 import { describeDiagnostic, type Diagnostic } from "../diagnostic.ts";
-import { readFailure, RESULT_CAP_BYTES, section } from "../ending.ts";
+import { RESULT_CAP_BYTES } from "../ending.ts";
 import type { ReadResult } from "../tool.ts";
 import { broken, CORRECT_TOOL, type Description, parseDescription, remedyFor } from "./description.ts";
 import type { Language, Place } from "./language.ts";
+import { readUnanswered } from "./unanswered.ts";
 import BOOT from "./python/boot.py" with { type: "text" };
 import RUNNER from "./python/runner.py" with { type: "text" };
 import SDK from "./python/stella_sdk.py" with { type: "text" };
@@ -93,9 +94,9 @@ function keepsNumbers(value: unknown): boolean {
   return Number.isSafeInteger(number) || (Number.isFinite(number) && /[.eE]/.test(token));
 }
 
-/** The last frame of a process that ended by itself. */
+/** The last frame of a process that ended by itself: how an exit handler ended it afterwards takes no answer back. */
 function answerOf({ outcome, stdout }: Run): Frame | null {
-  if (outcome.kind !== "exited") return null;
+  if (outcome.kind !== "exited" && outcome.kind !== "signalled") return null;
   return toFrame(stdout.text.trimEnd().split("\n").at(-1) ?? "");
 }
 
@@ -125,19 +126,10 @@ function remedyOf(outcome: Run["outcome"]): string {
   return outcome.kind === "not_started" ? "Install python3, version 3.9 or newer, or put it on PATH." : remedyFor(outcome);
 }
 
-/** An end without an answer. Standard output has nothing to say then but half a conversation with us. */
+/** Standard output has nothing to say then but half a conversation with us. */
 function readEnd(tool: string, run: Run): ReadResult {
-  const { outcome, problem, stderr } = run;
-  if (outcome.kind === "exited" && outcome.code === 0) {
-    const printed = section("stderr", cutMiddle(stderr.text, RESULT_CAP_BYTES).text);
-    return {
-      result: {
-        is_error: true,
-        text: [`${tool} ended its process before it returned anything.`, ...(printed === "" ? [] : [printed])].join("\n"),
-      },
-    };
-  }
+  const { outcome, problem } = run;
   const missing = outcome.kind === "not_started" && outcome.reason === "cannot_start";
   const explained = missing ? { problem: `${problem ?? "it cannot run"}. A .py tool needs python3, version 3.9 or newer` } : {};
-  return readFailure(tool, { ...run, ...explained, stdout: NOTHING_CAPTURED });
+  return readUnanswered(tool, { ...run, ...explained, stdout: NOTHING_CAPTURED });
 }

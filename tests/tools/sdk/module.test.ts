@@ -95,6 +95,29 @@ export const a = tool({ name: "one", description: "x", parameters: v.object({}),
     export const a = make();
     export const b = make();
   `,
+  "uncaught.ts": `
+    import { tool } from "orrery";
+    const wait = () => new Promise((resolve) => setTimeout(resolve, 20_000));
+    const fail = (text) => { throw new Error(text); };
+    const ways = {
+      timer: () => void setTimeout(() => fail("in a timer")),
+      promise: () => void Promise.reject(new TypeError("in a promise")),
+      text: () => void setTimeout(() => { throw "a text"; }),
+      heard: () => {
+        for (const event of ["uncaughtException", "unhandledRejection"]) process.on(event, () => {});
+        setTimeout(() => fail("heard"));
+        void Promise.reject(new Error("heard"));
+        return new Promise((resolve) => setTimeout(resolve, 100, "went on"));
+      },
+      handled: () => Promise.reject(new Error("x")).catch(() => "handled"),
+    };
+    const parameters = { type: "object", properties: { way: { type: "string" } } };
+    export default tool({ name: "fails", description: "", parameters, execute: ({ way }) => ways[way]() ?? wait() });
+  `,
+  "uncaught-load.ts": `
+    setTimeout(() => { throw new Error("while it loads"); });
+    await new Promise((resolve) => setTimeout(resolve, 20_000));
+  `,
   "construct.ts": `
     import { Tool } from "orrery";
     export class Needy extends Tool {
@@ -231,6 +254,28 @@ describe("a TypeScript tool file that is wrong in several places", () => {
       expect(described.diagnostics.length).toBe(expected.length);
     });
   }
+});
+
+describe("an error that a tool file leaves to nobody", () => {
+  const ways: Readonly<Record<string, readonly [boolean, string]>> = {
+    timer: [true, "in a timer"],
+    promise: [true, "TypeError: in a promise"],
+    text: [true, "The tool threw what is not an error: a text"],
+    heard: [false, '"went on"'],
+    handled: [false, '"handled"'],
+  };
+  for (const [way, [is_error, text]] of Object.entries(ways)) {
+    test(`is the call's error at once, unless the file listens for it: ${way}`, async () => {
+      expect((await callFile("uncaught.ts", "fails", { way })).result).toMatchObject({ is_error, text });
+    });
+  }
+
+  test("is why a file does not load", async () => {
+    expect(await describeFile("uncaught-load.ts")).toMatchObject({
+      kind: "broken",
+      diagnostics: [{ code: "module_load", message: "Cannot load the file: while it loads" }],
+    });
+  });
 });
 
 describe("the import maps of Deno", () => {

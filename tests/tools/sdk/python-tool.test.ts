@@ -228,6 +228,18 @@ describe("a Python tool that fails", () => {
     );
   });
 
+  test("by a signal to itself says so, unless it had answered before", async () => {
+    const file = join(scratch, "signals.py");
+    const lines = ["import atexit, os, signal", "from stella_sdk import tool", "def stop(): os.kill(os.getpid(), signal.SIGTERM)"];
+    writeFileSync(file, [...lines, "@tool", "def now(): stop()", "@tool", "def later(): atexit.register(stop)"].join("\n"));
+    const call = async (name: string) => {
+      const launch = python.call(file, { ...DESCRIPTION, name }, toInput({}), placeOf());
+      return python.read(name, await runLaunch(launch)).result;
+    };
+    expect(await call("now")).toEqual({ is_error: true, text: "now was ended by signal SIGTERM. It printed nothing." });
+    expect(await call("later")).toEqual({ is_error: false, text: "null", data: null });
+  });
+
   test("by never returning is ended at its deadline", async () => {
     const { result } = await callPython(MANNERS, "never_returns", {}, {}, 1500);
     expect(result.is_error).toBe(true);
