@@ -1,46 +1,59 @@
 /**
  * What of a valibot schema holds for the value that comes in, as a schema to be shown: nothing that it accepts may be
- * refused by what is shown, so a rule that JSON Schema would make stricter is left to valibot alone.
+ * refused by what is shown, so a rule that JSON Schema would make stricter is left to valibot alone. Of pipes see
+ * `input-steps.ts`.
  *
- * I1  In a pipe nothing counts behind the first step that changes the value, but for its title and description.
- * I2  A pattern counts if it means the same without its flags, as JSON Schema has none.
- * I3  What has a fallback takes anything; what it should be is still shown.
- * I4  A default that a function makes is another one each time, so none is shown.
- * I5  Of a variant's options more than one may fit what comes in.
- * I6  A date or time is shown by valibot's own pattern and a URL by none, as the formats of JSON Schema refuse some of
- *     what valibot takes, and take what it refuses.
+ * I1  What has a fallback takes anything; what it should be is still shown.
+ * I2  A default that a function makes is another one each time, so none is shown, nor is one that is not JSON.
+ * I3  Of a variant's options more than one may fit what comes in.
+ * I4  `undefined` does not come in: where it is one of several it is left out, and where it is excluded nothing is lost.
  */
 import type * as v from "valibot";
+import { type Node, shownSteps } from "./input-steps.ts";
+import { isJson } from "./json-text.ts";
 
 export function inputSide(schema: v.GenericSchema): v.GenericSchema {
   const { fallback: _whole, ...root } = schema as unknown as Node;
   return new InputSide().rewrite(root as Node) as unknown as v.GenericSchema;
 }
 
-/** Of valibot's plain objects: a schema, or a step of a pipe. */
-interface Node {
-  readonly kind: string;
-  readonly type: string;
-  readonly [member: string]: unknown;
+/**
+ * How many items a tuple must have: those behind the last that cannot be `undefined` need not be there. What is not known
+ * to refuse it may take it.
+ */
+export function leastItems(items: readonly Node[]): number {
+  return items.findLastIndex(refusesUndefined) + 1;
 }
+
+function refusesUndefined(schema: Node): boolean {
+  if (schema["fallback"] !== undefined) return false;
+  return schema.type === "nullable" ? refusesUndefined(schema["wrapped"] as Node) : DEFINED.has(schema.type);
+}
+
+const DEFINED: ReadonlySet<string> = new Set(
+  ("string number boolean null literal picklist enum never array tuple loose_tuple strict_tuple tuple_with_rest object loose_object " +
+    "strict_object object_with_rest record variant non_optional non_nullish").split(" "),
+);
 
 class InputSide {
   /** A schema that contains itself stays one. */
   readonly #known = new Map<object, object>();
 
-  rewrite(node: Node): object {
-    const known = this.#known.get(node);
+  rewrite(given: Node): object {
+    const known = this.#known.get(given);
     if (known !== undefined) return known;
     const copy: Record<string, unknown> = {};
-    this.#known.set(node, copy);
-    const { fallback, ...rest } = node;
-    for (const [member, value] of Object.entries(rest)) copy[member] = member === "pipe" ? this.#pipe(value) : this.#within(value);
-    if (typeof copy["default"] === "function") delete copy["default"]; // I4
-    if (node.type === "variant") copy["type"] = "union"; // I5
+    this.#known.set(given, copy);
+    const { fallback, ...own } = given;
+    const node = EXCLUDING.has(given.type) ? withoutAbsent(own as Node) : own as Node;
+    for (const [member, value] of Object.entries(node)) copy[member] = member === "pipe" ? this.#pipe(value) : this.#within(value);
+    if (typeof copy["default"] === "function" || !isJson(copy["default"])) delete copy["default"]; // I2
+    if (node.type === "variant") copy["type"] = "union"; // I3
+    if (node.type === "union") Object.assign(copy, unionOf(copy["options"] as readonly Node[]));
     if (node.type === "lazy") copy["getter"] = () => this.#within((node["getter"] as (input: unknown) => unknown)(undefined));
     if (fallback === undefined) return copy;
     const anything = orAnything(copy, fallback);
-    this.#known.set(node, anything);
+    this.#known.set(given, anything);
     return anything;
   }
 
@@ -51,60 +64,43 @@ class InputSide {
     return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, this.#within(each)]));
   }
 
-  #pipe(items: unknown): unknown {
-    const flat = flatten(items as readonly Node[]);
-    const change = flat.findIndex((item, index) => index > 0 && changes(item));
-    const before = change < 0 ? flat : flat.slice(0, change);
-    const after = change < 0 ? [] : flat.slice(change).flatMap(wordsOf);
-    return [...before.map(withoutFormat).filter(isShown), ...after].map((item) => this.#within(item));
+  #pipe(pipe: unknown): unknown {
+    return shownSteps(pipe as readonly Node[]).map((step) => this.#within(step));
   }
 }
 
-/** I3. */
+/** I1. */
 function orAnything(schema: object, fallback: unknown): object {
   const union = { kind: "schema", type: "union", options: [schema, { kind: "schema", type: "any" }] };
-  const shown = typeof fallback === "function" ? {} : { default: fallback };
+  const shown = typeof fallback === "function" || !isJson(fallback) ? {} : { default: fallback };
   return { kind: "schema", type: "optional", wrapped: union, ...shown };
 }
 
-/** One with a fallback is kept as it is: a fallback is the first step's own. */
-function flatten(items: readonly Node[]): readonly Node[] {
-  return items.flatMap((item) => "pipe" in item && item["fallback"] === undefined ? flatten(item["pipe"] as readonly Node[]) : [item]);
+/** I4. A union of nothing takes nothing. */
+function unionOf(options: readonly Node[]): object {
+  const kept = options.filter(({ type }) => !NOTHING.has(type));
+  return kept.length === 0 ? { type: "never" } : { options: kept };
 }
 
-const UNCHANGING: ReadonlySet<string> = new Set(["brand", "flavor", "readonly"]);
+const NOTHING: ReadonlySet<string> = new Set(["undefined", "void"]);
+const EXCLUDING: ReadonlySet<string> = new Set(["non_optional", "non_nullable", "non_nullish"]);
+const ABSENT: ReadonlySet<string> = new Set(["optional", "exact_optional", "undefinedable"]);
 
-function changes({ kind, type }: Node): boolean {
-  return kind === "schema" || (kind === "transformation" && !UNCHANGING.has(type));
-}
-
-function wordsOf(item: Node): readonly Node[] {
-  if (item.kind !== "metadata") return [];
-  if (item.type === "title" || item.type === "description") return [item];
-  const { title, description } = Object(item["metadata"]) as { readonly title?: unknown; readonly description?: unknown };
-  const words = { ...(title === undefined ? {} : { title }), ...(description === undefined ? {} : { description }) };
-  return item.type === "metadata" ? [{ ...item, metadata: words }] : [];
-}
-
-/** I6. */
-const PATTERNED: ReadonlySet<string> = new Set(["iso_date", "iso_date_time", "iso_time", "iso_timestamp"]);
-
-function withoutFormat(item: Node): Node {
-  return item.kind === "validation" && PATTERNED.has(item.type) ? { ...item, type: "regex" } : item;
-}
-
-/** I2, I6. */
-function isShown({ kind, type, requirement }: Node): boolean {
-  if (kind === "validation" && type === "url") return false;
-  if (!(requirement instanceof RegExp)) return true;
-  if (!["", "u"].includes(requirement.flags)) return false;
-  try {
-    return new RegExp(requirement.source, "u") instanceof RegExp;
-  } catch {
-    // Old syntax: checks of JSON Schema read every pattern as Unicode.
-    return false;
+/** I4. The schema within, that must be there; what it says of null is kept, unless null is excluded too. */
+function withoutAbsent(node: Node): Node {
+  let wrapped = node["wrapped"] as Node;
+  const keepsNull = node.type === "non_optional";
+  while (!("pipe" in wrapped) && wrapped["fallback"] === undefined) {
+    if (wrapped.type === "nullish" && keepsNull) wrapped = { ...wrapped, type: "nullable" };
+    else if (ABSENT.has(wrapped.type) || (!keepsNull && NULL.has(wrapped.type))) wrapped = wrapped["wrapped"] as Node;
+    else break;
   }
+  // Unlike the others that wrap, this one is required in an object.
+  const required = { kind: "schema", type: "undefinedable", wrapped };
+  return "pipe" in node ? { ...required, pipe: [required, ...(node["pipe"] as readonly Node[]).slice(1)] } : required;
 }
+
+const NULL: ReadonlySet<string> = new Set(["nullable", "nullish"]);
 
 function isNode(value: unknown): value is Node {
   return typeof value === "object" && value !== null && "kind" in value && "type" in value && typeof value.kind === "string";

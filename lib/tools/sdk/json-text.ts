@@ -17,6 +17,11 @@ export function toJsonText(value: unknown): JsonText {
   }
 }
 
+/** Whether it is the same once it was written down. */
+export function isJson(value: unknown): boolean {
+  return value !== undefined && toJsonText(value).kind === "text";
+}
+
 /** From the whole value to the part that is looked at. */
 class Trail {
   readonly above = new Set<object>();

@@ -1,9 +1,10 @@
 /** What a tool takes: the JSON Schema that a model and the gate see, and the value that `execute` gets. */
-import { toJsonSchema } from "@valibot/to-json-schema";
+import { type JsonSchema as Converted, toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
 import type { JsonObject } from "../../session/json.ts";
 import type { JsonSchema, ToolParameters } from "./define.ts";
-import { inputSide } from "./input-side.ts";
+import { inputSide, leastItems } from "./input-side.ts";
+import type { Node } from "./input-steps.ts";
 
 /** @throws {TypeError} if there is no JSON Schema for it. */
 export function toInputSchema(parameters: ToolParameters): JsonSchema {
@@ -61,6 +62,7 @@ function convert(parameters: ValibotSchema): Record<string, unknown> {
         typeMode: "input",
         // A rule that JSON Schema cannot say (`v.check`) holds when the value is parsed; a type it cannot say is an error.
         overrideAction: ({ errors, jsonSchema }) => errors === undefined || errors.length === 0 ? null : jsonSchema,
+        overrideSchema: ({ valibotSchema, jsonSchema }) => correct(valibotSchema as unknown as Node, jsonSchema),
       }),
     };
   } catch (error) {
@@ -68,4 +70,15 @@ function convert(parameters: ValibotSchema): Record<string, unknown> {
       cause: error,
     });
   }
+}
+
+/** What the converter takes for an error, or for required, and is not. */
+function correct(schema: Node, converted: Converted): Converted | null {
+  // Any schema of texts may be one of keys.
+  if (schema.type === "record") return converted;
+  const { items } = schema;
+  if (!Array.isArray(items)) return null;
+  const { prefixItems = [], ...rest } = converted;
+  const shown = prefixItems.length === 0 ? {} : { prefixItems };
+  return { ...rest, ...shown, minItems: leastItems(items as readonly Node[]) };
 }
