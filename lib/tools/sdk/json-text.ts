@@ -9,13 +9,18 @@ export type JsonText =
 /** Nothing at all is `null`. A property that is `undefined` is left out, as it always is. */
 export function toJsonText(value: unknown): JsonText {
   try {
-    const fault = findFault(value, "", new Trail());
-    return fault === null ? { kind: "text", text: JSON.stringify(value) ?? "null" } : { kind: "unholdable", fault };
+    return { kind: "text", text: JSON.stringify(snapshot(value, "", new Trail())) ?? "null" };
   } catch (error) {
-    if (error instanceof RangeError) return { kind: "unholdable", fault: "it is nested too deeply or too long" };
+    if (error instanceof Unholdable) return { kind: "unholdable", fault: error.message };
+    if (error instanceof RangeError && OVERFLOW.test(error.message)) return { kind: "unholdable", fault: "it is nested too deeply or too long" };
     return { kind: "unholdable", fault: `it cannot be read: ${describeThrown(error, "It")}` };
   }
 }
+
+/** What the hosts say when the stack is full, or a text is longer than one can be. */
+const OVERFLOW = /call stack|string length|out of memory/i;
+
+class Unholdable extends Error {}
 
 /** Whether it is the same once it was written down. */
 export function isJson(value: unknown): boolean {
@@ -33,36 +38,47 @@ class Trail {
   }
 }
 
-function findFault(given: unknown, key: string, trail: Trail): string | null {
+/** The value in plain data. Everything is read once: a getter or toJSON() may give something else the next time. */
+function snapshot(given: unknown, key: string, trail: Trail): unknown {
   const value = hasToJson(given) && !isInvalidDate(given) ? given.toJSON(key) : given;
   switch (typeof value) {
     case "number":
-      return Number.isFinite(value) ? null : `${trail.subject()} is ${value}`;
+      if (Number.isFinite(value)) return value;
+      throw new Unholdable(`${trail.subject()} is ${value}`);
     case "bigint":
     case "function":
     case "symbol":
-      return `${trail.subject()} is of type ${typeof value}`;
+      throw new Unholdable(`${trail.subject()} is of type ${typeof value}`);
     case "object":
-      return value === null ? null : findFaultWithin(value, trail);
+      return value === null ? null : snapshotOf(value, trail);
     default:
-      return null;
+      return value;
   }
 }
 
-function findFaultWithin(value: object, trail: Trail): string | null {
-  if (value instanceof Number) return findFault(Number(value), "", trail);
-  if (trail.above.has(value)) return `${trail.subject()} contains itself`;
+function snapshotOf(value: object, trail: Trail): unknown {
+  if (value instanceof Number) return snapshot(Number(value), "", trail);
+  if (value instanceof String || value instanceof Boolean) return value.valueOf();
+  if (isRawJson(value)) return value;
+  if (trail.above.has(value)) throw new Unholdable(`${trail.subject()} contains itself`);
   const lossy = lossyType(value);
-  if (lossy !== null) return `${trail.subject()} is ${lossy}`;
+  if (lossy !== null) throw new Unholdable(`${trail.subject()} is ${lossy}`);
   trail.above.add(value);
+  const isList = Array.isArray(value);
+  const copy: object = isList ? new Array(value.length) : {};
   for (const [name, member] of Object.entries(value)) {
-    trail.keys.push(`[${Array.isArray(value) ? name : JSON.stringify(name)}]`);
-    const fault = findFault(member, name, trail);
-    if (fault !== null) return fault;
+    trail.keys.push(`[${isList ? name : JSON.stringify(name)}]`);
+    // Not by assignment, which would mean something else for "__proto__".
+    Object.defineProperty(copy, name, { value: snapshot(member, name, trail), enumerable: true });
     trail.keys.pop();
   }
   trail.above.delete(value);
-  return null;
+  return copy;
+}
+
+/** A number as it is to be written: `JSON.rawJSON("12345678901234567890")`. */
+function isRawJson(value: object): boolean {
+  return (JSON as { isRawJSON?(value: object): boolean }).isRawJSON?.(value) === true;
 }
 
 /** Of what type it is, if `JSON.stringify` would silently keep nothing of it, or something else. */
@@ -86,9 +102,9 @@ const LOSSY: readonly { [Symbol.hasInstance](value: unknown): boolean }[] = [
   ArrayBuffer,
 ];
 
-/** Has nothing but its properties: an array, an object without a class, or a text or boolean in an object's clothes. */
+/** Has nothing but its properties: an array, or an object without a class. */
 function isPlain(value: object): boolean {
-  if (Array.isArray(value) || value instanceof String || value instanceof Boolean) return true;
+  if (Array.isArray(value)) return true;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }

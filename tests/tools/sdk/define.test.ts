@@ -264,6 +264,24 @@ describe("a tool's return value", () => {
     [{ a: Object(NaN) }, '["a"] is NaN'],
     [{ at: new Date(NaN) }, '["at"] is an invalid Date'],
     [cyclic, '[0]["again"] contains itself'],
+    [{ toJSON: () => [NaN] }, "[0] is NaN"],
+    [new Proxy([{ n: 1n }], {}), '[0]["n"] is of type bigint'],
+    [
+      {
+        get till() {
+          throw new RangeError("no till");
+        },
+      },
+      "it cannot be read: RangeError: no till",
+    ],
+    [
+      {
+        toJSON: () => {
+          throw new Error("no till");
+        },
+      },
+      "it cannot be read: no till",
+    ],
   ];
   for (const [value, fault] of unholdable) {
     test(`is an error that names the place if JSON cannot hold it: ${fault}`, async () => {
@@ -300,6 +318,24 @@ describe("a tool's return value", () => {
     const began = performance.now();
     expect((await call(tool({ ...bare, execute: () => deep }), {})).text).toContain("nested too deeply");
     expect(performance.now() - began).toBeLessThan(5000);
+  });
+
+  test("is read once: what is checked is what is returned", async () => {
+    const fickle = () => {
+      let reads = 0;
+      return () => reads++ === 0 ? 1 : NaN;
+    };
+    const [get, toJSON] = [fickle(), fickle()];
+    const value = { list: [Object.defineProperty({}, "a", { get, enumerable: true })], json: { toJSON } };
+    expect((await call(tool({ ...bare, execute: () => value }), {})).text).toBe('{"list":[{"a":1}],"json":1}');
+  });
+
+  test("is what JSON.stringify() makes of it, where nothing is lost", async () => {
+    const odd = { list: Object.assign([1, , "\ud83d"], { extra: 2 }), zero: -0, [Symbol("s")]: 1, gone: { toJSON: () => undefined } };
+    const own = JSON.parse('{"__proto__":{"a":1}}');
+    for (const value of [odd, own, new Proxy({ a: [odd] }, {}), new URL("http://a/"), "x".repeat(9), Object("x")]) {
+      expect((await call(tool({ ...bare, execute: () => value }), {})).text).toBe(JSON.stringify(value));
+    }
   });
 
   test("may hold one object twice", async () => {
