@@ -65,7 +65,8 @@ export class Speculator {
   #seen = new Occurrences();
   /** Where the calls announced in this attempt stand, by their order. */
   readonly #announced = new Map<number, number>();
-  #fence = Infinity;
+  /** Which of these are not of a read-only tool. */
+  readonly #fences = new Set<number>();
   #open = false;
 
   constructor(ports: TurnPorts, signals: TurnSignals, slots: Slots) {
@@ -82,21 +83,22 @@ export class Speculator {
     this.#seen = new Occurrences();
     this.#queue.length = 0;
     this.#announced.clear();
-    this.#fence = Infinity;
+    this.#fences.clear();
     this.#open = this.#ports.speculate;
   }
 
-  /** The model has begun to write a call of this name. */
+  /** The model has begun to write a call of this name, or has written more of the name. */
   announce(position: number, name: string): void {
-    const order = this.#announced.size;
+    const order = this.#announced.get(position) ?? this.#announced.size;
     this.#announced.set(position, order);
-    if (this.#ports.tools.find(name)?.read_only !== true) this.#fence = Math.min(this.#fence, order);
+    if (this.#ports.tools.find(name)?.read_only === true) this.#fences.delete(order);
+    else this.#fences.add(order);
   }
 
   /** A call's arguments are complete. */
   offer(position: number, name: string, text: string): void {
     const order = this.#announced.get(position) ?? Infinity;
-    if (!this.#open || order >= this.#fence) return;
+    if (!this.#open || order >= Math.min(...this.#fences)) return;
     const tool = this.#ports.tools.find(name);
     const parsed = parseArguments(text);
     if (tool === undefined || parsed.kind !== "input") return;

@@ -16,7 +16,6 @@ export class AnthropicReader implements WireReader {
   finished = false;
   ended = false;
   readonly #place: Place;
-  readonly #names: ToolNames;
   readonly #reply: BlockReply;
   /** What goes back as a thought, by the block's index. */
   readonly #thoughts = new Map<number, { type: "thinking"; thinking: string; signature: string }>();
@@ -31,8 +30,7 @@ export class AnthropicReader implements WireReader {
 
   constructor(place: Place, names: ToolNames, model: string) {
     this.#place = place;
-    this.#names = names;
-    this.#reply = new BlockReply(model);
+    this.#reply = new BlockReply(model, names);
   }
 
   read({ fields, text, exact }: Document): void {
@@ -122,7 +120,7 @@ export class AnthropicReader implements WireReader {
           index,
           ...(input === undefined ? {} : { arguments: input }),
           ...(id === undefined ? {} : { id }),
-          ...(name === undefined ? {} : { name: this.#names.fromWire(name) }),
+          ...(name === undefined ? {} : { name }),
         });
       }
       case undefined:

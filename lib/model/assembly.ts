@@ -14,19 +14,21 @@
  *     others come: pieces that follow say all of it, and are never joined to them.
  * C7  A name without arguments at a call that may be whole is a repeat or begins another call: the next piece there
  *     decides as if it carried the name itself.
- * C8  A name that begins with the one that is there replaces it until arguments come.
+ * C8  Until arguments come, a name grows: by a piece with which it begins the name of a tool, or by all of it so far.
+ *     It is told when it is a tool's, or no tool's name begins with it, or arguments or another call come.
  * C9  Some servers invent a new id for every fragment. Once one is seen to, ids tell no calls apart.
  */
 import { type CallFragment, type CallProgress, GrowingCall } from "./growing-call.ts";
 import { ModelError, type ModelReply } from "./model.ts";
 import { pair } from "./pairing.ts";
+import { ANY_NAME, type ToolNames } from "./tool-names.ts";
 
 export type AssembledCall = ModelReply["calls"][number];
 
 export const MAX_CALLS = 256;
 
 export class CallAssembly {
-  readonly #toName: (said: string) => string;
+  readonly #names: ToolNames;
   readonly #calls: GrowingCall[] = [];
   readonly #byIndex = new Map<number, GrowingCall>();
   /** The calls of the last list of several entries, by their places in it. */
@@ -34,9 +36,8 @@ export class CallAssembly {
   /** C9. */
   #inventsIds = false;
 
-  /** `toName`: the name of the tool that a call says. */
-  constructor(toName: (said: string) => string = (said) => said) {
-    this.#toName = toName;
+  constructor(names: ToolNames = ANY_NAME) {
+    this.#names = names;
   }
 
   /** Takes one fragment; gives what it brought about. */
@@ -122,7 +123,7 @@ export class CallAssembly {
     return this.#calls.some((call) => call.arguments.begun && call.arguments.status !== "complete");
   }
 
-  /** True if the last call may still be without the arguments it is to have. */
+  /** True if the last call may still get arguments: none came. */
   get unwritten(): boolean {
     return this.#calls.at(-1)?.isUnwritten ?? false;
   }
@@ -146,7 +147,8 @@ export class CallAssembly {
       call.index = fragment.index;
       this.#byIndex.set(fragment.index, call);
     }
-    return call.add(fragment);
+    const before = this.#calls[call.position - 1];
+    return [...before?.announce() ?? [], ...call.add(fragment)];
   }
 
   /** `aligned`: the call at the fragment's place in the list before. */
@@ -170,14 +172,14 @@ export class CallAssembly {
   /** True if a fragment that was `found` to be of this call begins another one (C2). */
   #opensNew(found: GrowingCall, fragment: CallFragment): boolean {
     const renamed = isRenamed(found, fragment);
-    if (fragment.name) return opensNew(found, fragment, renamed && !this.#inventsIds);
-    this.#inventsIds ||= renamed && found.name !== "";
-    return false;
+    const opens = Boolean(fragment.name) && opensNew(found, fragment, renamed && !this.#inventsIds);
+    this.#inventsIds ||= renamed && !opens && found.name !== "" && fragment.name !== found.name;
+    return opens;
   }
 
   #open(): GrowingCall {
     if (this.#calls.length >= MAX_CALLS) throw tooMany();
-    const call = new GrowingCall(this.#calls.length, this.#toName);
+    const call = new GrowingCall(this.#calls.length, this.#names);
     this.#calls.push(call);
     return call;
   }
@@ -200,7 +202,8 @@ function withName(fragment: CallFragment, found: GrowingCall | undefined): CallF
 function isAnother(call: GrowingCall, fragment: CallFragment): boolean {
   if (!fragment.name) return false;
   if (fragment.index === undefined || fragment.name !== call.name || isRenamed(call, fragment)) return true;
-  return !fragment.id && call.arguments.status === "complete";
+  const isMore = call.arguments.begun ? call.arguments.status !== "complete" : Boolean(fragment.arguments);
+  return !fragment.id && !isMore;
 }
 
 /** True if both have ids, and not the same. */
@@ -213,8 +216,8 @@ function opensNew(call: GrowingCall, { id, name = "", arguments: text = "" }: Ca
   const { begun, mayBeWhole, status } = call.arguments;
   if (call.ended && (!id || id !== call.id)) return true;
   if (call.name === "") return other && status === "complete" && text.trim() !== "";
-  if (name !== call.name) return !call.isNamedBy(name);
-  if (!begun) return false;
+  if (call.nameWith(name, other) === null) return true;
+  if (!begun) return other && name === call.name && text.trim() === "";
   if (status !== "complete") return text.trim() !== "" && (other || mayBeWhole) && !call.arguments.fits(text);
   if (other) return text === "" || text.trim() !== "";
   return text.trimStart().startsWith("{") && !call.arguments.repeats(text);

@@ -18,13 +18,14 @@ import type { WireReader } from "./wire.ts";
 export class ChatReader implements WireReader {
   ended = false;
   readonly #place: Place;
-  readonly #names: ToolNames;
   readonly #reply: ReplyBuilder;
   readonly #details = new ReasoningDetails();
   #named = false;
   #begun = false;
   /** A finish reason came. */
   #told = false;
+  /** It came with a call that has no arguments yet: there may be none, or they follow. */
+  #toldEarly = false;
   /** More came after it: in this stream a finish reason says nothing, only its end does. */
   #lied = false;
   /** The first document that is no part of a reply. */
@@ -37,13 +38,13 @@ export class ChatReader implements WireReader {
 
   constructor(place: Place, names: ToolNames, model: string) {
     this.#place = place;
-    this.#names = names;
-    this.#reply = new ReplyBuilder(model);
+    this.#reply = new ReplyBuilder(model, names);
     this.#reply.usage = toUsage({});
   }
 
   get finished(): boolean {
-    return this.#told && !this.#lied && !(this.#reply.inCall && this.#reply.finish !== "length");
+    const isOpen = this.#reply.inCall && this.#reply.finish !== "length";
+    return this.#told && !this.#lied && !isOpen && !this.#toldEarly;
   }
 
   read({ fields, text, exact }: Document): void {
@@ -98,6 +99,7 @@ export class ChatReader implements WireReader {
     if (reason === "error") throw reportedError(this.#place, choice.error ?? { message: "the model failed in the middle of its reply" });
     if (reason !== undefined) this.#reply.finish = this.#refused ? "content_filter" : toFinish(reason);
     this.#told ||= reason !== undefined || message !== undefined;
+    if (reason !== undefined) this.#toldEarly = bringsCalls(delta) && this.#reply.unwritten;
   }
 
   /** `whole`: a message, not a delta. */
@@ -169,7 +171,7 @@ export class ChatReader implements WireReader {
     return {
       ...(index === undefined ? {} : { index }),
       ...(id === undefined ? {} : { id }),
-      ...(name === undefined ? {} : { name: this.#names.fromWire(name) }),
+      ...(name === undefined ? {} : { name }),
       ...(text === undefined ? {} : { arguments: text }),
     };
   }
@@ -184,6 +186,10 @@ export class ChatReader implements WireReader {
       : null;
     return fields === null ? [] : [{ wire: "chat", model: this.#place.model, fields }];
   }
+}
+
+function bringsCalls(delta: Fields | undefined): boolean {
+  return listIn(delta, "tool_calls").length > 0 || fieldsIn(delta, "function_call") !== undefined;
 }
 
 const COUNTS = ["prompt_tokens", "completion_tokens", "cost"];

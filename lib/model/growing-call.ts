@@ -2,6 +2,7 @@
 import { ArgumentsText } from "./arguments-text.ts";
 import type { ModelEvent } from "./model.ts";
 import { ObjectScanner } from "./object-scanner.ts";
+import type { ToolNames } from "./tool-names.ts";
 
 /** Any part of a call. Blank strings count as absent. */
 export interface CallFragment {
@@ -27,33 +28,56 @@ export class GrowingCall {
   /** No arguments came, and it was taken to have none. */
   #assumed = false;
   #ready = false;
+  /** The name that was told last. */
+  #told = "";
+  readonly #names: ToolNames;
 
-  readonly #toName: (said: string) => string;
-
-  constructor(readonly position: number, toName: (said: string) => string) {
-    this.#toName = toName;
+  constructor(readonly position: number, names: ToolNames) {
+    this.#names = names;
   }
 
   add(fragment: CallFragment): readonly CallProgress[] {
     const progress: CallProgress[] = [];
     this.namedAgain ||= Boolean(fragment.name) && isBlank(fragment.arguments) && this.arguments.mayBeWhole;
     this.id ??= fragment.id || undefined;
-    if (fragment.name && this.isNamedBy(fragment.name)) {
-      this.name = fragment.name;
-      progress.push({ type: "call_announced", position: this.position, name: this.toolName });
-    }
+    if (fragment.name) this.name = this.nameWith(fragment.name, false) ?? this.name;
     if (fragment.arguments) this.arguments.append(fragment.arguments);
+    if (this.arguments.begun || !this.#isStub) progress.push(...this.announce());
     if (this.arguments.status === "complete") progress.push(...this.#becomeReady(this.arguments.text));
     return progress;
   }
 
-  /** True if it has no name yet, or the beginning of this one: some servers send of a name, too, all that there is so far. */
-  isNamedBy(name: string): boolean {
-    return this.name === "" || (!this.#ready && !this.ended && !this.arguments.begun && name !== this.name && name.startsWith(this.name));
+  /**
+   * Its name if this is said of it too; null if that is another's. Some servers send of a name, too, piece after piece,
+   * or all that there is so far. `other`: by its id it is another's.
+   */
+  nameWith(said: string, other: boolean): string | null {
+    if (this.name === "") return said;
+    if (this.#ready || this.ended || this.arguments.begun) return said === this.name ? said : null;
+    const { has, begins } = this.#names;
+    const [isTool, joined] = [has(this.name), this.name + said];
+    const grows = said.length > this.name.length && said.startsWith(this.name);
+    if (grows && (begins(said) || !begins(joined))) return isTool && other ? null : said;
+    if (begins(joined) && !(isTool && has(said))) return joined;
+    if (said === this.name) return said;
+    // Of no tool: one call that cannot run, not one for every piece.
+    return isTool || begins(said) ? null : joined;
+  }
+
+  /** Tells its name, if it has one that was not told. */
+  announce(): readonly CallProgress[] {
+    if (this.name === this.#told) return [];
+    this.#told = this.name;
+    return [{ type: "call_announced", position: this.position, name: this.toolName }];
   }
 
   get toolName(): string {
-    return this.#toName(this.name).toWellFormed();
+    return this.#names.fromWire(this.name).toWellFormed();
+  }
+
+  /** True while its name is no tool's, but the beginning of one's. */
+  get #isStub(): boolean {
+    return !this.#names.has(this.name) && this.#names.begins(this.name);
   }
 
   /** It begins with these arguments, which stand unless others come. */

@@ -8,6 +8,7 @@ import type { Finish, Usage } from "../session/outcome.ts";
 import { CallAssembly } from "./assembly.ts";
 import type { CallFragment } from "./growing-call.ts";
 import { ModelError, type ModelEvent, type ModelReply } from "./model.ts";
+import { ANY_NAME } from "./tool-names.ts";
 
 /** Characters of text, and of reasoning, in one reply. */
 export const MAX_TEXT = 16 * 1024 * 1024;
@@ -18,11 +19,13 @@ export class ReplyBuilder {
   model: string;
   readonly #text = new WellFormedText("text");
   readonly #reasoning = new WellFormedText("reasoning");
-  readonly #calls = new CallAssembly();
+  readonly #calls: CallAssembly;
   #events: ModelEvent[] = [];
 
-  constructor(model: string) {
+  /** `names`: of the tools that there are. */
+  constructor(model: string, names = ANY_NAME) {
     this.model = model;
+    this.#calls = new CallAssembly(names);
   }
 
   addText(piece: string): void {
@@ -75,6 +78,11 @@ export class ReplyBuilder {
   /** True while a call is in the middle of its arguments. */
   get inCall(): boolean {
     return this.#calls.unfinished;
+  }
+
+  /** True while the last call may still get its arguments. */
+  get unwritten(): boolean {
+    return this.#calls.unwritten;
   }
 
   /** The events since the last time. */

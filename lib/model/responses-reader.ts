@@ -23,7 +23,6 @@ export class ResponsesReader implements WireReader {
   finished = false;
   ended = false;
   readonly #place: Place;
-  readonly #names: ToolNames;
   readonly #reply: BlockReply;
   readonly #byId = new Map<string, Item>();
   readonly #byPlace = new Map<number, Item>();
@@ -34,8 +33,7 @@ export class ResponsesReader implements WireReader {
 
   constructor(place: Place, names: ToolNames, model: string) {
     this.#place = place;
-    this.#names = names;
-    this.#reply = new BlockReply(model);
+    this.#reply = new BlockReply(model, names);
     this.#reply.usage = toUsage({});
   }
 
@@ -173,7 +171,7 @@ export class ResponsesReader implements WireReader {
     const text = documentIn(wire, "arguments", exact);
     return {
       ...(id === undefined ? {} : { id }),
-      ...(name === undefined ? {} : { name: this.#names.fromWire(name) }),
+      ...(name === undefined ? {} : { name }),
       ...(text === undefined ? {} : { arguments: text }),
     };
   }

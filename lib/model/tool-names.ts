@@ -11,7 +11,14 @@ const KEPT = 55;
 export interface ToolNames {
   toWire(name: string): string;
   fromWire(name: string): string;
+  /** True for a name that the request mentions, as it goes over the wire. */
+  has(wire: string): boolean;
+  /** True for the beginning of such a name, and for the name itself. */
+  begins(text: string): boolean;
 }
+
+/** Where it is not known what there is: every name may be one. */
+export const ANY_NAME: ToolNames = { toWire: (name) => name, fromWire: (name) => name, has: () => true, begins: () => true };
 
 /** The names that a request mentions: a tool of an earlier step may no longer be offered. */
 export function namesIn(request: ModelRequest): ToolNames {
@@ -33,6 +40,8 @@ export function createToolNames(names: Iterable<string>): ToolNames {
   return {
     toWire: (name) => aliases.get(name) ?? name,
     fromWire: (name) => originals.get(name) ?? name,
+    has: (wire) => originals.has(wire),
+    begins: (text) => originals.keys().some((wire) => wire.startsWith(text)),
   };
 }
 

@@ -34,6 +34,20 @@ describe("speculation", () => {
     expect(result.reason).toBe("completed");
   });
 
+  test("starts a call whose name comes in pieces, and none behind a name that grows into that of another kind of tool", async () => {
+    const named = (index: number, name: string, text = "") => ({
+      write: sse(delta({ tool_calls: [{ index, function: { name, arguments: text } }] })),
+    });
+    const grown = [named(0, "lo"), named(0, "ok", '{"n":1}')];
+    const early = await playHeld("speculation_ended", (held) => [{ steps: [...grown, held, END] }, chatReply({ text: "done" })]);
+    expect([runsOf("runs-1"), discards(early.events)]).toEqual([1, []]);
+    await ground.workspace.tool("look_away", "echo x >> away");
+    const steps = [named(0, "look"), named(0, "look_away", "{}"), named(1, "look", '{"n":2}'), { wait_ms: 200 }, END];
+    const fenced = await ground.playHeld(() => true, () => [{ steps }, chatReply({ text: "done" })]);
+    expect(fenced.events.map((event) => event.type)).not.toContain("speculation_started");
+    expect([runsOf("runs-2"), runsOf("away")]).toEqual([1, 1]);
+  });
+
   test("starts nothing early that is not safe to repeat, or that comes after a call that is not read-only", async () => {
     const reply = {
       stream: [arrive(0, "peek", {}), arrive(1, "look", { n: 1 }), arrive(2, "add", { n: 1 }), arrive(3, "look", { n: 2 }), {

@@ -4,6 +4,7 @@ import { MAX_ARGUMENTS } from "../../lib/model/arguments-text.ts";
 import { CallAssembly, MAX_CALLS } from "../../lib/model/assembly.ts";
 import type { CallFragment, CallProgress } from "../../lib/model/growing-call.ts";
 import { ModelError } from "../../lib/model/model.ts";
+import { createToolNames } from "../../lib/model/tool-names.ts";
 import { parseArguments } from "../../lib/session/arguments.ts";
 import { canonicalText } from "../../lib/session/json.ts";
 
@@ -163,6 +164,38 @@ describe("indexes and ids", () => {
 
   test("a call that never gets a name is kept, without a name", () => {
     expect(brief([{ index: 0, arguments: '{"p":1}' }])).toEqual(['-  {"p":1}']);
+  });
+});
+
+describe("a name that comes in pieces", () => {
+  const names = createToolNames(["read", "read_file", "toto", "a b"]);
+  const told = (...said: readonly string[]) => {
+    const assembly = new CallAssembly(names);
+    const progress = said.flatMap((name) => assembly.add({ index: 0, name }));
+    progress.push(...assembly.add({ index: 0, arguments: "{}" }));
+    return { told: progress.map((each) => each.name), calls: assembly.finish(false).map((call) => call.name) };
+  };
+
+  test("is told when it is a tool's, as that tool's, and never as a piece", () => {
+    expect(told("re", "ad_fi", "le")).toEqual({ told: ["read_file", "read_file"], calls: ["read_file"] });
+    expect(told("re", "read_fi", "read_file")).toEqual({ told: ["read_file", "read_file"], calls: ["read_file"] });
+    expect(told("read", "_file")).toEqual({ told: ["read", "read_file", "read_file"], calls: ["read_file"] });
+    expect(told("to", "to")).toEqual({ told: ["toto", "toto"], calls: ["toto"] });
+    const alias = names.toWire("a b");
+    expect(told(alias.slice(0, 3), alias.slice(3))).toEqual({ told: ["a b", "a b"], calls: ["a b"] });
+  });
+
+  test("is told, too, once arguments or another call come", () => {
+    expect(told("rea")).toEqual({ told: ["rea", "rea"], calls: ["rea"] });
+    const assembly = new CallAssembly(names);
+    const progress = [{ index: 0, name: "rea" }, { index: 1, name: "read" }].flatMap((each) => assembly.add(each));
+    expect(progress.map(({ position, name }) => `${position} ${name}`)).toEqual(["0 rea", "1 read"]);
+  });
+
+  test("of no tool is one call, and a tool's after it another", () => {
+    expect(told("ra", "ed", "_file").calls).toEqual(["raed_file"]);
+    expect(told("raed", "read_file").calls).toEqual(["raed", "read_file"]);
+    expect(told("read", "toto").calls).toEqual(["read", "toto"]);
   });
 });
 

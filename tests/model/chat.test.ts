@@ -80,6 +80,11 @@ describe("a streamed reply", () => {
       const error = await errorFrom({ steps: [{ write: sse(...chunks) }, { wait_ms: 20 }, { drop: true }] });
       expect(error.kind).toBe("transport");
     }
+    const bare = delta({ tool_calls: [{ index: 0, id: "c", function: { name: "add", arguments: "" } }] }, "stop");
+    expect((await errorFrom({ steps: [{ write: sse(bare) }, { wait_ms: 20 }, { drop: true }] })).kind).toBe("transport");
+    expect((await replyTo(streamed(bare))).calls).toEqual([{ provider_id: "c", name: "add", arguments: "" }]);
+    const end = delta({ tool_calls: null }, "tool_calls");
+    expect((await replyTo({ steps: [{ write: sse(bare, end) }, { wait_ms: 20 }, { drop: true }] })).calls).toHaveLength(1);
     const each = ["Delete ", "nothing."].map((text) => delta({ content: text }, "stop"));
     expect((await replyTo(streamed(...each))).text).toBe("Delete nothing.");
     expect((await replyTo(streamed(...each, DONE))).text).toBe("Delete nothing.");
