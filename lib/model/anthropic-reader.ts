@@ -13,8 +13,13 @@ import type { ToolNames } from "./tool-names.ts";
 import type { WireReader } from "./wire.ts";
 
 export class AnthropicReader implements WireReader {
-  finished = false;
   ended = false;
+  /** A stop reason came. */
+  #told = false;
+  /** Blocks came after it: then only the end of the stream is one. */
+  #lied = false;
+  /** The stream said that it is over. */
+  #stopped = false;
   readonly #place: Place;
   readonly #reply: BlockReply;
   /** What goes back as a thought, by the block's index. */
@@ -33,14 +38,18 @@ export class AnthropicReader implements WireReader {
     this.#reply = new BlockReply(model, names);
   }
 
+  get finished(): boolean {
+    return this.#stopped || (!this.#lied && this.#isWhole);
+  }
+
   read({ fields, text, exact }: Document): void {
     const index = numberIn(fields, "index") ?? 0;
     switch (textIn(fields, "type")) {
       case "content_block_delta":
-        this.#whole = undefined;
+        this.#goOn();
         return this.#readDelta(index, fieldsIn(fields, "delta"));
       case "content_block_start":
-        this.#whole = undefined;
+        this.#goOn();
         return this.#openBlock(index, fieldsIn(fields, "content_block"), () => fieldsIn(exact(), "content_block"));
       case "content_block_stop":
         return this.#closeBlock(index);
@@ -50,7 +59,7 @@ export class AnthropicReader implements WireReader {
         this.#counts.add(fieldsIn(fields, "usage"), true);
         return this.#finish(textIn(fieldsIn(fields, "delta"), "stop_reason"));
       case "message_stop":
-        this.finished = this.#begun;
+        this.#stopped = this.#begun;
         this.ended = true;
         return;
       case "message":
@@ -74,10 +83,20 @@ export class AnthropicReader implements WireReader {
     if (!this.#begun && this.#strange !== undefined) {
       throw unreadableError(this.#place, "the endpoint sent JSON that is no event of a Messages stream", this.#strange);
     }
-    if (!this.finished) throw truncatedError(this.#place);
+    if (!this.#isWhole) throw truncatedError(this.#place);
     this.#readWhole();
     this.#reply.usage = this.#counts.toUsage();
     return this.#reply.closeBlocks(WIRE, this.#place.model);
+  }
+
+  get #isWhole(): boolean {
+    return this.#stopped || (this.#told && (!this.#reply.inCall || this.#reply.finish === "length"));
+  }
+
+  /** Another block, or more of one. */
+  #goOn(): void {
+    this.#whole = undefined;
+    this.#lied ||= this.#told;
   }
 
   #begin(message: Fields, exact: () => unknown): void {
@@ -99,7 +118,8 @@ export class AnthropicReader implements WireReader {
 
   /** `exact` gives the block once more, with numbers as written. */
   #openBlock(index: number, block: Fields | undefined, exact: () => unknown): void {
-    this.#passed.delete(index);
+    // What was there before is over, whether it was said or not.
+    this.#closeBlock(index);
     switch (textIn(block, "type")) {
       case "text":
         return this.#reply.addBlockText(index, textIn(block, "text") ?? "");
@@ -162,7 +182,7 @@ export class AnthropicReader implements WireReader {
   #finish(reason: string | undefined): void {
     if (reason === undefined) return;
     this.#reply.finish = toFinish(reason);
-    this.finished = true;
+    this.#told = true;
   }
 }
 

@@ -112,8 +112,9 @@ export class GrowingCall {
     return this.#isBare && this.#initial !== "" ? this.#initial : this.arguments.finish(cut);
   }
 
-  /** True if its arguments came, or it began with them, as a whole object. */
+  /** True if it has a name and its arguments came, or it began with them, as a whole object. */
   get isWhole(): boolean {
+    if (this.name === "") return false;
     if (!this.#isBare) return !this.#assumed && this.arguments.status === "complete";
     return !isNone(this.#initial) && new ObjectScanner().feed(this.#initial) === "complete";
   }

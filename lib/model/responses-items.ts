@@ -1,7 +1,15 @@
-/** Items of a Responses stream's output: what is kept of them, and which of them are the same. */
-import { type Fields, textIn } from "./fields.ts";
+/**
+ * Items of a Responses stream's output: what is kept of them, which of them an event is of, and which are the same.
+ *
+ * I1  An event is of the item with its id, else of the one at its place in the output.
+ * I2  An event of a call that is of no known id is of another item than the one at its place if that one is over, or
+ *     is no call, or if its beginning was not said and ids are known to be kept.
+ */
+import { type Fields, numberIn, textIn } from "./fields.ts";
+import { ModelError } from "./model.ts";
+import { pair } from "./pairing.ts";
 
-export const MAX_ITEMS = 4096;
+const MAX_ITEMS = 4096;
 
 /** An item of the output. */
 export interface Item {
@@ -19,23 +27,117 @@ export interface Item {
   characters: number;
   /** Some of its reasoning was shown. */
   thought: boolean;
+  /** The stream said its beginning. */
+  begun: boolean;
+  /** Of a call: how far it is. */
+  progress: CallEvent;
 }
 
-export function newItem(key: number): Item {
-  return { key, fields: {}, opaque: undefined, wire: {}, said: new Set(), characters: 0, thought: false };
+/** What is said of a call, in this order. */
+type CallEvent = 0 | typeof ARGUMENTS_DONE | typeof ITEM_DONE;
+export const ARGUMENTS_DONE = 1;
+const ITEM_DONE = 2;
+
+export class Items {
+  readonly #all: Item[] = [];
+  readonly #byId = new Map<string, Item>();
+  readonly #byPlace = new Map<number, Item>();
+  /** An item whose beginning was not said came again under its id. */
+  #keepsIds = false;
+
+  get all(): readonly Item[] {
+    return this.#all;
+  }
+
+  of(event: Fields): Item {
+    return this.#byId.get(idIn(event) ?? "") ?? this.#byPlace.get(placeIn(event)) ?? this.#addFor(event);
+  }
+
+  /** The item that this event says to be over. */
+  done(event: Fields): Item {
+    return isCall(event.item) ? this.ofCall(event, ITEM_DONE) : this.of(event);
+  }
+
+  ofCall(event: Fields, progress: CallEvent): Item {
+    const id = idIn(event);
+    const known = this.#byId.get(id ?? "");
+    this.#keepsIds ||= known?.begun === false;
+    const there = known ?? this.#byPlace.get(placeIn(event));
+    const isOther = there === undefined || (known === undefined && this.#isPassed(there, event, progress));
+    const item = isOther ? this.#addFor(event) : there;
+    if (progress > item.progress) item.progress = progress;
+    return item;
+  }
+
+  /** The item that this event begins. */
+  begin(event: Fields): Item {
+    const item = this.#addFor(event);
+    item.begun = true;
+    return item;
+  }
+
+  add(): Item {
+    if (this.#all.length >= MAX_ITEMS) throw tooMany();
+    const item = newItem(this.#all.length);
+    this.#all.push(item);
+    return item;
+  }
+
+  /** For each item of the output as a whole the one that it is, if it is known. */
+  pairWith(output: readonly unknown[]): readonly (Item | undefined)[] {
+    if (output.length > MAX_ITEMS) throw tooMany();
+    return pair(output, this.#all, isSameItem, isAlike);
+  }
+
+  #addFor(event: Fields): Item {
+    const item = this.add();
+    const id = idIn(event);
+    if (id !== undefined) this.#byId.set(id, item);
+    this.#byPlace.set(placeIn(event), item);
+    return item;
+  }
+
+  /** I2. */
+  #isPassed(there: Item, event: Fields, progress: CallEvent): boolean {
+    return isPast(there, progress, event.item) || (idIn(event) !== undefined && this.#keepsIds && !there.begun);
+  }
+}
+
+function tooMany(): ModelError {
+  return new ModelError("malformed", `Cannot take the reply as it has more than ${MAX_ITEMS} items`);
+}
+
+function idIn(event: Fields): string | undefined {
+  return textIn(event, "item_id") ?? textIn(event.item, "id");
+}
+
+function placeIn(event: Fields): number {
+  return numberIn(event, "output_index") ?? -1;
+}
+
+function newItem(key: number): Item {
+  return { key, fields: {}, opaque: undefined, wire: {}, said: new Set(), characters: 0, thought: false, begun: false, progress: 0 };
 }
 
 export function isCall(wire: unknown): boolean {
   return textIn(wire, "type") === "function_call";
 }
 
-export function isSameItem(wire: unknown, { wire: known }: Item): boolean {
+/** True if what is there is no call, or one of which such an event cannot come any more. */
+function isPast({ wire, progress }: Item, event: CallEvent, said: unknown): boolean {
+  const type = textIn(wire, "type");
+  if (type !== undefined && type !== "function_call") return true;
+  const id = textIn(said, "call_id");
+  return progress > 0 && event <= progress && (id === undefined || id !== textIn(wire, "call_id"));
+}
+
+function isSameItem(wire: unknown, { wire: known }: Item): boolean {
   const same = (key: string) => textIn(wire, key) !== undefined && textIn(wire, key) === textIn(known, key);
   return same("type") && (same("call_id") || same("id"));
 }
 
 /** Items whose beginning was not said, but whose deltas came, are messages or calls by what came. */
-export function isAlike(wire: unknown, item: Item): boolean {
+function isAlike(wire: unknown, item: Item): boolean {
   const type = textIn(item.wire, "type") ?? (item.said.size > 0 ? "message" : item.thought ? "reasoning" : "function_call");
   if (type !== textIn(wire, "type")) return false;
   return type !== "function_call" || (textIn(item.wire, "name") ?? textIn(wire, "name")) === textIn(wire, "name");

@@ -12,9 +12,8 @@ import { BlockReply } from "./block-reply.ts";
 import type { Document } from "./documents.ts";
 import { type Place, reportedError, truncatedError, unreadableError } from "./fault.ts";
 import { documentIn, type Fields, fieldsIn, isFields, listIn, numberIn, textIn } from "./fields.ts";
-import { ModelError, type ModelEvent } from "./model.ts";
-import { pair } from "./pairing.ts";
-import { isAlike, isCall, isSameItem, type Item, MAX_ITEMS, newItem } from "./responses-items.ts";
+import type { ModelEvent } from "./model.ts";
+import { ARGUMENTS_DONE, isCall, type Item, Items } from "./responses-items.ts";
 import { WIRE } from "./responses-request.ts";
 import type { ToolNames } from "./tool-names.ts";
 import type { WireReader } from "./wire.ts";
@@ -24,9 +23,7 @@ export class ResponsesReader implements WireReader {
   ended = false;
   readonly #place: Place;
   readonly #reply: BlockReply;
-  readonly #byId = new Map<string, Item>();
-  readonly #byPlace = new Map<number, Item>();
-  readonly #items: Item[] = [];
+  readonly #items = new Items();
   #refused = false;
   /** The first document that is no event. */
   #strange: string | undefined;
@@ -51,7 +48,7 @@ export class ResponsesReader implements WireReader {
         return this.#readText(fields);
       case "response.output_text.done":
       case "response.refusal.done":
-        return this.#sayPart(this.#itemOf(fields), numberIn(fields, "content_index") ?? 0, fields);
+        return this.#sayPart(this.#items.of(fields), numberIn(fields, "content_index") ?? 0, fields);
       case "response.content_part.done":
         return this.#closePart(fields, fieldsIn(fields, "part"));
       case "response.reasoning_summary_text.delta":
@@ -59,13 +56,13 @@ export class ResponsesReader implements WireReader {
       case "response.reasoning_text.delta":
         return this.#readThought(fields, `c${numberIn(fields, "content_index") ?? 0}`);
       case "response.function_call_arguments.delta":
-        return this.#reply.addCall({ index: this.#itemOf(fields).key, arguments: textIn(fields, "delta") ?? "" });
+        return this.#reply.addCall({ index: this.#items.ofCall(fields, 0).key, arguments: textIn(fields, "delta") ?? "" });
       case "response.function_call_arguments.done":
-        return this.#settle(this.#itemOf(fields), fields, exact);
+        return this.#settle(this.#items.ofCall(fields, ARGUMENTS_DONE), fields, exact);
       case "response.output_item.added":
-        return this.#openItem(this.#newItem(fields), fieldsIn(fields, "item") ?? {}, exactItem);
+        return this.#openItem(this.#items.begin(fields), fieldsIn(fields, "item") ?? {}, exactItem);
       case "response.output_item.done":
-        return this.#closeItem(this.#itemOf(fields), fieldsIn(fields, "item") ?? {}, exactItem);
+        return this.#closeItem(this.#items.done(fields), fieldsIn(fields, "item") ?? {}, exactItem);
       case "response.created":
         this.#reply.model = textIn(fieldsIn(fields, "response"), "model") ?? this.#reply.model;
         return;
@@ -85,7 +82,7 @@ export class ResponsesReader implements WireReader {
   }
 
   close(): readonly ModelEvent[] {
-    if (!this.finished && this.#items.length === 0 && this.#strange !== undefined) {
+    if (!this.finished && this.#items.all.length === 0 && this.#strange !== undefined) {
       throw unreadableError(this.#place, "the endpoint sent JSON that is no event of a Responses stream", this.#strange);
     }
     if (!this.finished) throw truncatedError(this.#place);
@@ -93,7 +90,7 @@ export class ResponsesReader implements WireReader {
   }
 
   #readText(fields: Fields): void {
-    const item = this.#itemOf(fields);
+    const item = this.#items.of(fields);
     const piece = textIn(fields, "delta") ?? "";
     item.said.add(numberIn(fields, "content_index") ?? 0);
     item.characters += piece.length;
@@ -101,7 +98,7 @@ export class ResponsesReader implements WireReader {
   }
 
   #readThought(fields: Fields, part: string): void {
-    const item = this.#itemOf(fields);
+    const item = this.#items.of(fields);
     item.thought = true;
     this.#reply.addThought(`${item.key}${part}`, textIn(fields, "delta") ?? "");
   }
@@ -126,20 +123,19 @@ export class ResponsesReader implements WireReader {
   /** Takes from the output as a whole what the stream did not say. */
   #readOutput(response: Fields, exact: () => unknown): void {
     const output = listIn(response, "output");
-    if (output.length > MAX_ITEMS) throw tooMany();
-    const known = pair(output, this.#items, isSameItem, isAlike);
+    const known = this.#items.pairWith(output);
     output.forEach((wire, place) => {
       if (!isFields(wire)) return;
-      const item = known[place] ?? this.#addItem();
+      const item = known[place] ?? this.#items.add();
       if (!isCall(wire) || !this.#reply.hasWholeCall(item.key)) this.#closeItem(item, wire, () => listIn(exact(), "output")[place]);
     });
-    for (const item of this.#items) this.#sayItem(item);
+    for (const item of this.#items.all) this.#sayItem(item);
   }
 
   #closePart(fields: Fields, part: Fields | undefined): void {
     const type = textIn(part, "type");
     if (type !== "output_text" && type !== "refusal") return;
-    this.#sayPart(this.#itemOf(fields), numberIn(fields, "content_index") ?? 0, part);
+    this.#sayPart(this.#items.of(fields), numberIn(fields, "content_index") ?? 0, part);
   }
 
   #sayItem(item: Item): void {
@@ -192,27 +188,6 @@ export class ResponsesReader implements WireReader {
     }
   }
 
-  #itemOf(fields: Fields): Item {
-    const id = textIn(fields, "item_id") ?? textIn(fieldsIn(fields, "item"), "id");
-    const known = id === undefined ? undefined : this.#byId.get(id);
-    return known ?? this.#byPlace.get(numberIn(fields, "output_index") ?? -1) ?? this.#newItem(fields);
-  }
-
-  #newItem(fields: Fields): Item {
-    const item = this.#addItem();
-    const id = textIn(fields, "item_id") ?? textIn(fieldsIn(fields, "item"), "id");
-    if (id !== undefined) this.#byId.set(id, item);
-    this.#byPlace.set(numberIn(fields, "output_index") ?? -1, item);
-    return item;
-  }
-
-  #addItem(): Item {
-    if (this.#items.length >= MAX_ITEMS) throw tooMany();
-    const item = newItem(this.#items.length);
-    this.#items.push(item);
-    return item;
-  }
-
   #finish(response: Fields, exact: () => unknown): void {
     const reason = textIn(fieldsIn(response, "incomplete_details"), "reason");
     if (textIn(response, "status") === "failed" || fieldsIn(response, "error") !== undefined) {
@@ -228,10 +203,6 @@ export class ResponsesReader implements WireReader {
     this.finished = true;
     this.ended = true;
   }
-}
-
-function tooMany(): ModelError {
-  return new ModelError("malformed", `Cannot take the reply as it has more than ${MAX_ITEMS} items`);
 }
 
 /** True for a document that is a response as a whole, not an event of one. */
