@@ -47,9 +47,10 @@ export class ChatReader implements WireReader {
     return this.#told && !this.#lied && !isOpen && !this.#toldEarly;
   }
 
-  read({ fields, text, exact }: Document): void {
+  read(chunk: Document): void {
+    const { fields, text } = chunk;
     if (!Array.isArray(fields.choices) && !isFields(fields.usage)) this.#strange ??= text;
-    this.#readChunk(fields, exact);
+    this.#readChunk(fields, chunk);
   }
 
   end(): void {
@@ -71,7 +72,7 @@ export class ChatReader implements WireReader {
     return this.#reply.close(this.#blocks());
   }
 
-  #readChunk(chunk: Fields, exact: () => unknown): void {
+  #readChunk(chunk: Fields, { exact }: Document): void {
     const model = textIn(chunk, "model");
     if (!this.#named && model !== undefined) {
       this.#named = true;
@@ -83,18 +84,18 @@ export class ChatReader implements WireReader {
     for (let position = 0; position < choices.length; position++) {
       const choice = choices[position];
       if ((numberIn(choice, "index") ?? 0) === 0 && isFields(choice)) {
-        this.#readChoice(choice, () => listIn(exact(), "choices")[position]);
+        this.#readChoice(choice, (key) => fieldsIn(listIn(exact(), "choices")[position], key));
       }
     }
   }
 
-  /** `exact` gives the choice once more, with numbers as written. */
-  #readChoice(choice: Fields, exact: () => unknown): void {
+  /** `exact` gives a part of the choice once more, with numbers as written. */
+  #readChoice(choice: Fields, exact: (part: string) => unknown): void {
     this.#begun = true;
     const delta = fieldsIn(choice, "delta");
     const message = fieldsIn(choice, "message");
-    if (delta !== undefined) this.#readPart(delta, false, () => fieldsIn(exact(), "delta"));
-    if (message !== undefined) this.#readPart(message, true, () => fieldsIn(exact(), "message"));
+    if (delta !== undefined) this.#readPart(delta, false, exact);
+    if (message !== undefined) this.#readPart(message, true, exact);
     const reason = textIn(choice, "finish_reason");
     if (reason === "error") throw reportedError(this.#place, choice.error ?? { message: "the model failed in the middle of its reply" });
     if (reason !== undefined) this.#reply.finish = this.#refused ? "content_filter" : toFinish(reason);
@@ -103,7 +104,7 @@ export class ChatReader implements WireReader {
   }
 
   /** `whole`: a message, not a delta. */
-  #readPart(part: Fields, whole: boolean, exact: () => unknown): void {
+  #readPart(part: Fields, whole: boolean, exactPart: (part: string) => unknown): void {
     const told = textIn(part, "reasoning_content");
     this.#think(told ?? textIn(part, "reasoning") ?? "", whole);
     this.#wantsReasoningBack ||= told !== undefined;
@@ -112,6 +113,7 @@ export class ChatReader implements WireReader {
     const refusal = textIn(part, "refusal");
     this.#refused ||= refusal !== undefined;
     if (refusal !== undefined) this.#say(refusal, whole);
+    const exact = () => exactPart(whole ? "message" : "delta");
     const calls = listIn(part, "tool_calls");
     if (calls.length > 0) this.#readCalls(calls.map((call, position) => this.#toCall(call, position, exact)), whole);
     const legacy = fieldsIn(part, "function_call");

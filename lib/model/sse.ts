@@ -45,9 +45,9 @@ export class BodyText {
   readonly #watch: IdleWatch;
   #ended = false;
   #closed = false;
-  /** Ends the current wait. */
-  #fail: ((reason: unknown) => void) | null = null;
-  readonly #abort = () => this.#fail?.(this.#signal.reason);
+  #silence: StreamFault | null = null;
+  /** Ends the current wait, as one for a body that has ended. */
+  readonly #abort = () => void cancel(this.#reader);
 
   /** `explain`: what to throw for a silence (a `StreamFault`) or for what the connection fails with. */
   constructor(body: ReadableStream<Uint8Array>, patience: Patience, signal: AbortSignal, explain: (error: unknown) => unknown) {
@@ -55,7 +55,10 @@ export class BodyText {
     this.#reader = body.getReader();
     this.#patience = patience;
     this.#signal = signal;
-    this.#watch = new IdleWatch((fault) => this.#fail?.(fault));
+    this.#watch = new IdleWatch((fault) => {
+      this.#silence = fault;
+      this.#abort();
+    });
     signal.addEventListener("abort", this.#abort);
   }
 
@@ -63,7 +66,12 @@ export class BodyText {
   async next(): Promise<string | null> {
     try {
       while (!this.#ended) {
-        const { done, value } = await this.#read();
+        this.#signal.throwIfAborted();
+        this.#watch.begin(this.#patience.idleMs());
+        const { done, value } = await this.#reader.read();
+        this.#watch.end();
+        this.#signal.throwIfAborted();
+        if (this.#silence !== null) throw this.#silence;
         this.#ended = done;
         const text = done ? this.#decoder.decode() : this.#decoder.decode(value, MORE);
         if (text !== "") return text;
@@ -82,18 +90,6 @@ export class BodyText {
     this.#watch.stop();
     this.#signal.removeEventListener("abort", this.#abort);
     if (!this.#ended) void leave(this.#reader, this.#patience.satisfied());
-  }
-
-  #read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }> {
-    return new Promise((resolve, reject) => {
-      if (this.#signal.aborted) return reject(this.#signal.reason);
-      this.#fail = reject;
-      this.#watch.begin(this.#patience.idleMs());
-      this.#reader.read().then((result) => {
-        this.#watch.end();
-        resolve(result);
-      }, reject);
-    });
   }
 }
 
@@ -156,7 +152,8 @@ export class EventReader {
   });
   #events: ServerEvent[] = [];
   #overflow = false;
-  #progress = performance.now();
+  /** When the first chunk without an event came after one with; null if the last one had some. */
+  #quiet: number | null = null;
 
   constructor(quietMs: number) {
     this.#quietMs = quietMs;
@@ -169,8 +166,8 @@ export class EventReader {
   feed(chunk: string): readonly ServerEvent[] {
     this.#parser.feed(chunk);
     if (this.#overflow) throw new StreamFault("malformed", `one event of the stream is longer than ${MAX_EVENT} characters`);
-    if (this.#events.length > 0) this.#progress = performance.now();
-    else requireProgress(this.#progress, this.#quietMs, "the endpoint sent nothing but keep-alive comments");
+    if (this.#events.length > 0) this.#quiet = null;
+    else requireProgress(this.#quiet ??= performance.now(), this.#quietMs, "the endpoint sent nothing but keep-alive comments");
     return this.#take();
   }
 
