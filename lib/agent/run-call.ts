@@ -54,17 +54,22 @@ export async function takeOver(
   durable: Promise<void>,
   turn: Turn,
 ): Promise<Performed> {
-  await durable;
   const { call } = planned;
   const { feed, session } = turn.ports;
   const tell = teller(call, turn.ports);
   let printed = false;
-  talk.tellTo((said) => {
-    printed ||= said.kind === "printed";
-    tell(said);
-  });
+  const telling = durable.then(() =>
+    talk.tellTo((said) => {
+      printed ||= said.kind === "printed";
+      tell(said);
+    })
+  );
+  // A failed append ends the turn through the recorder.
+  telling.catch(() => undefined);
+  // What has ended needs no start of its own on disk before its end: both ride with one commit.
   const run = await settle();
   if (run !== null) return { run, speculation };
+  await telling;
   if (printed) feed.tell({ type: "call_output", session, call, stream: "stdout", text: "", whole: true });
   return await runAfterAll(planned, turn);
 }
