@@ -11,33 +11,17 @@
 import type { EventBody, RequestedCall } from "../session/event.ts";
 import { parseArguments } from "../session/arguments.ts";
 import type { JsonInput } from "../session/json.ts";
-import { NOTHING_CAPTURED, type Run } from "../session/launch.ts";
+import type { Run } from "../session/launch.ts";
 import { UNWANTED } from "../supervisor/first-cause.ts";
 import type { Tool } from "../tools/tool.ts";
-import { EarlyTalk } from "./early-talk.ts";
+import { type EarlyRun, identityOf, Occurrences, startEarly, type Wanted } from "./early-run.ts";
+import type { EarlyTalk } from "./early-talk.ts";
 import { whyUnfit } from "./fitness.ts";
-import { newSpeculationId, now } from "./ids.ts";
-import { fingerprint, isAsPlanned, programDigests } from "./program.ts";
+import { now } from "./ids.ts";
 import type { Slots } from "./slots.ts";
 import type { TurnPorts, TurnSignals } from "./turn.ts";
 
 type DiscardReason = EventBody<"speculation_discarded">["reason"];
-
-interface EarlyRun {
-  readonly key: string;
-  /** The key without the count. */
-  readonly identity: string;
-  readonly speculation: string;
-  /** What its program was when it started. */
-  readonly program: Promise<string>;
-  readonly tool: Tool;
-  readonly input: JsonInput;
-  readonly stop: AbortController;
-  readonly talk: EarlyTalk;
-  readonly finished: Promise<Run>;
-  /** Once it has ended. */
-  run: Run | null;
-}
 
 /** An early run that a call has taken over. */
 export interface Claimed {
@@ -45,12 +29,6 @@ export interface Claimed {
   readonly talk: EarlyTalk;
   /** Its run, once it has ended; null if that does not fit after all, and the call must run itself. */
   settle(): Promise<Run | null>;
-}
-
-interface Wanted {
-  readonly key: string;
-  readonly tool: Tool;
-  readonly input: JsonInput;
 }
 
 /** The early runs of one step. */
@@ -197,53 +175,11 @@ export class Speculator {
   }
 
   /** False if there is nothing to start. */
-  #start({ key, tool, input }: Wanted): boolean {
-    const plan = tool.plan(input, this.#ports.planContext(null));
-    if (plan.kind !== "launch" || this.#runs.has(key)) return false;
-    const speculation = newSpeculationId();
-    const stop = new AbortController();
-    const talk = new EarlyTalk();
-    const { recorder, supervisor, session } = this.#ports;
-    const { durable } = recorder.mustRecord({ type: "start_speculation", at: now(), speculation, name: tool.name, input });
-    const program = programDigests(plan);
-    const finished = durable.then(async () => {
-      if (!isAsPlanned(plan, await program)) return UNRUN;
-      return await supervisor.run({
-        session,
-        call: speculation,
-        launch: plan.launch,
-        signal: AbortSignal.any([stop.signal, this.#signals.now]),
-        onSpawned: (identity) => void recorder.record({ type: "record_speculation_spawn", at: now(), speculation, ...identity }),
-        onOutput: (stream, text) => talk.say({ kind: "printed", stream, text }),
-        onMessage: (message) => talk.say({ kind: "sent", message }),
-      });
-    }).then((run) => {
-      recorder.record({
-        type: "end_speculation",
-        at: now(),
-        speculation,
-        outcome: run.outcome,
-        duration_ms: Math.round(run.duration_ms * 10) / 10,
-      });
-      early.run = run;
-      return run;
-    }).finally(() => this.#slots.release());
-    // A failed append ends the turn through the recorder.
-    finished.catch(() => undefined);
-    const identity = identityOf(tool.name, input);
-    const early: EarlyRun = {
-      key,
-      identity,
-      speculation,
-      tool,
-      input,
-      stop,
-      talk,
-      finished,
-      program: program.then(fingerprint),
-      run: null,
-    };
-    this.#runs.set(key, early);
+  #start(wanted: Wanted): boolean {
+    if (this.#runs.has(wanted.key)) return false;
+    const run = startEarly(wanted, this.#ports, this.#signals.now, () => this.#slots.release());
+    if (run === null) return false;
+    this.#runs.set(run.key, run);
     return true;
   }
 
@@ -271,30 +207,5 @@ export class Speculator {
     const settled = ending.then(() => undefined, () => undefined).finally(() => this.#settling.delete(settled));
     this.#settling.add(settled);
     return settled;
-  }
-}
-
-/** Of a program that has changed: the call itself will say so. */
-const UNRUN: Run = {
-  outcome: { kind: "not_started", reason: "cannot_start" },
-  stdout: NOTHING_CAPTURED,
-  stderr: NOTHING_CAPTURED,
-  duration_ms: 0,
-  reaped: [],
-};
-
-function identityOf(name: string, input: JsonInput): string {
-  return JSON.stringify([name, input.text]);
-}
-
-/** Counts equal calls, so that the n-th of them has a name of its own. */
-class Occurrences {
-  readonly #counts = new Map<string, number>();
-
-  key(name: string, input: JsonInput): string {
-    const base = identityOf(name, input);
-    const count = (this.#counts.get(base) ?? 0) + 1;
-    this.#counts.set(base, count);
-    return `${count}:${base}`;
   }
 }

@@ -1,0 +1,103 @@
+/** One run that starts while the model still streams: by what it is known, how it starts, how its end is recorded. */
+import type { JsonInput } from "../session/json.ts";
+import { NOTHING_CAPTURED, type Run } from "../session/launch.ts";
+import type { Plan, Tool } from "../tools/tool.ts";
+import { EarlyTalk } from "./early-talk.ts";
+import { newSpeculationId, now } from "./ids.ts";
+import { fingerprint, isAsPlanned, type ProgramDigests, programDigests } from "./program.ts";
+import type { TurnPorts } from "./turn.ts";
+
+export interface EarlyRun {
+  readonly key: string;
+  /** The key without the count. */
+  readonly identity: string;
+  readonly speculation: string;
+  /** What its program was when it started. */
+  readonly program: Promise<string>;
+  readonly tool: Tool;
+  readonly input: JsonInput;
+  readonly stop: AbortController;
+  readonly talk: EarlyTalk;
+  readonly finished: Promise<Run>;
+  /** Once it has ended. */
+  run: Run | null;
+}
+
+export interface Wanted {
+  readonly key: string;
+  readonly tool: Tool;
+  readonly input: JsonInput;
+}
+
+/** Starts what is wanted, if there is a launch in it; `freed` is called once it has ended. */
+export function startEarly(wanted: Wanted, ports: TurnPorts, cancelled: AbortSignal, freed: () => void): EarlyRun | null {
+  const { tool, input } = wanted;
+  const plan = tool.plan(input, ports.planContext(null));
+  if (plan.kind !== "launch") return null;
+  const speculation = newSpeculationId();
+  const stop = new AbortController();
+  const talk = new EarlyTalk();
+  const { durable } = ports.recorder.mustRecord({ type: "start_speculation", at: now(), speculation, name: tool.name, input });
+  const program = programDigests(plan);
+  const begun: Begun = { speculation, plan, program, talk, signal: AbortSignal.any([stop.signal, cancelled]) };
+  const finished = durable.then(() => perform(begun, ports)).then((run) => {
+    recordEnd(speculation, run, ports);
+    early.run = run;
+    return run;
+  }).finally(freed);
+  // A failed append ends the turn through the recorder.
+  finished.catch(() => undefined);
+  const identity = identityOf(tool.name, input);
+  const early: EarlyRun = { ...wanted, identity, speculation, stop, talk, finished, program: program.then(fingerprint), run: null };
+  return early;
+}
+
+interface Begun {
+  readonly speculation: string;
+  readonly plan: Extract<Plan, { kind: "launch" }>;
+  readonly program: Promise<ProgramDigests>;
+  readonly talk: EarlyTalk;
+  readonly signal: AbortSignal;
+}
+
+async function perform({ speculation, plan, program, talk, signal }: Begun, { recorder, supervisor, session }: TurnPorts): Promise<Run> {
+  if (!isAsPlanned(plan, await program)) return UNRUN;
+  return await supervisor.run({
+    session,
+    call: speculation,
+    launch: plan.launch,
+    signal,
+    onSpawned: (identity) => void recorder.record({ type: "record_speculation_spawn", at: now(), speculation, ...identity }),
+    onOutput: (stream, text) => talk.say({ kind: "printed", stream, text }),
+    onMessage: (message) => talk.say({ kind: "sent", message }),
+  });
+}
+
+function recordEnd(speculation: string, { outcome, duration_ms }: Run, { recorder }: TurnPorts): void {
+  recorder.record({ type: "end_speculation", at: now(), speculation, outcome, duration_ms: Math.round(duration_ms * 10) / 10 });
+}
+
+/** Of a program that has changed: the call itself will say so. */
+const UNRUN: Run = {
+  outcome: { kind: "not_started", reason: "cannot_start" },
+  stdout: NOTHING_CAPTURED,
+  stderr: NOTHING_CAPTURED,
+  duration_ms: 0,
+  reaped: [],
+};
+
+export function identityOf(name: string, input: JsonInput): string {
+  return JSON.stringify([name, input.text]);
+}
+
+/** Counts equal calls, so that the n-th of them has a name of its own. */
+export class Occurrences {
+  readonly #counts = new Map<string, number>();
+
+  key(name: string, input: JsonInput): string {
+    const base = identityOf(name, input);
+    const count = (this.#counts.get(base) ?? 0) + 1;
+    this.#counts.set(base, count);
+    return `${count}:${base}`;
+  }
+}
