@@ -20,6 +20,8 @@ import { createWorkspace } from "../fixtures/workspace.ts";
 
 const CALLS = 50;
 const ROUNDS = 4;
+/** Of these the quickest counts: what else the machine does only adds. */
+const TURNS = 5;
 const workspace = await createWorkspace();
 const env = { PATH: process.env["PATH"] ?? "", HOME: workspace.home, ORRERY_HOME: workspace.home };
 
@@ -127,7 +129,9 @@ async function speculation(): Promise<void> {
     for (const stream of [50, 200, 1000]) {
       const stop = { call: { index: 0, id: "a", name: "wait", arguments: { s: tool / 1000 } } };
       const model = await workspace.script({ stream: [stop, { wait_ms: stream, text: "…" }] }, { text: "done" });
-      const [early, late] = [await turn(model, true), await turn(model, false)];
+      const turns: { early: number; late: number }[] = [];
+      for (let round = 0; round < TURNS; round++) turns.push({ early: await turn(model, true), late: await turn(model, false) });
+      const [early, late] = [Math.min(...turns.map((each) => each.early)), Math.min(...turns.map((each) => each.late))];
       const bound = Math.max(tool, stream);
       process.stdout.write(
         `T ${String(tool).padStart(4)} S ${String(stream).padStart(4)}   early ${early.toFixed(0).padStart(5)} ms   in order ${
