@@ -76,7 +76,8 @@ export class ArgumentsText {
   #join(piece: string): void {
     const { begun } = this;
     const restates = begun && (startsWith(piece, this.#text) || startsWith(piece, this.#snapshot));
-    this.#snapshot = restates || !begun ? piece : "";
+    if (restates || !begun) this.#snapshot = piece;
+    else if (this.#snapshot !== "" && piece.trim() !== "") this.#snapshot = "";
     if (this.#scanner.feed(piece) === "invalid" && restates) {
       const scanner = new ObjectScanner();
       if (scanner.feed(piece) !== "invalid") {

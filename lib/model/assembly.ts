@@ -173,7 +173,7 @@ export class CallAssembly {
   #opensNew(found: GrowingCall, fragment: CallFragment): boolean {
     const renamed = isRenamed(found, fragment);
     const opens = Boolean(fragment.name) && opensNew(found, fragment, renamed && !this.#inventsIds);
-    this.#inventsIds ||= renamed && !opens && found.name !== "" && fragment.name !== found.name;
+    this.#inventsIds ||= renamed && !opens && found.name !== "";
     return opens;
   }
 
@@ -195,7 +195,8 @@ function isBlank(fragment: CallFragment): boolean {
 
 /** The fragment with the name that came before it and may begin a call with it (C7). */
 function withName(fragment: CallFragment, found: GrowingCall | undefined): CallFragment {
-  return found?.namedAgain && !fragment.name ? { ...fragment, name: found.name } : fragment;
+  const name = found?.againWith(fragment.name);
+  return name === undefined || name === fragment.name ? fragment : { ...fragment, name };
 }
 
 /** True if a fragment is not of the same call as an earlier one in its list. At one index it may be a second piece of it. */
@@ -217,7 +218,7 @@ function opensNew(call: GrowingCall, { id, name = "", arguments: text = "" }: Ca
   if (call.ended && (!id || id !== call.id)) return true;
   if (call.name === "") return other && status === "complete" && text.trim() !== "";
   if (call.nameWith(name, other) === null) return true;
-  if (!begun) return other && name === call.name && text.trim() === "";
+  if (!begun) return false;
   if (status !== "complete") return text.trim() !== "" && (other || mayBeWhole) && !call.arguments.fits(text);
   if (other) return text === "" || text.trim() !== "";
   return text.trimStart().startsWith("{") && !call.arguments.repeats(text);

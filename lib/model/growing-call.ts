@@ -57,11 +57,17 @@ export class GrowingCall {
     const { has, begins } = this.#names;
     const [isTool, joined] = [has(this.name), this.name + said];
     const grows = said.length > this.name.length && said.startsWith(this.name);
-    if (grows && (begins(said) || !begins(joined))) return isTool && other ? null : said;
+    if (grows && (begins(said) || !begins(joined))) return isTool && other && has(said) ? null : said;
     if (begins(joined) && !(isTool && has(said))) return joined;
     if (said === this.name) return said;
     // Of no tool: one call that cannot run, not one for every piece.
     return isTool || begins(said) ? null : joined;
+  }
+
+  /** The name that another call begins with, if this piece of it continues what was said here again (C7). */
+  againWith(piece: string | undefined): string | undefined {
+    if (!this.namedAgain || !piece) return this.namedAgain ? this.name : piece;
+    return !this.#names.has(piece) && this.#names.begins(this.name + piece) ? this.name + piece : piece;
   }
 
   /** Tells its name, if it has one that was not told. */

@@ -185,6 +185,16 @@ describe("a name that comes in pieces", () => {
     expect(told(alias.slice(0, 3), alias.slice(3))).toEqual({ told: ["a b", "a b"], calls: ["a b"] });
   });
 
+  test("may begin the call behind one that is over", () => {
+    const begun = [{ index: 0, name: "read", arguments: "{}" }, { index: 0, name: "read" }, { index: 0, name: "_fi" }, {
+      index: 0,
+      name: "le",
+    }];
+    const assembly = new CallAssembly(names);
+    for (const each of [...begun, { index: 0, arguments: '{"n":1}' }]) assembly.add(each);
+    expect(assembly.finish(false).map((call) => call.name)).toEqual(["read", "read_file"]);
+  });
+
   test("is told, too, once arguments or another call come", () => {
     expect(told("rea")).toEqual({ told: ["rea", "rea"], calls: ["rea"] });
     const assembly = new CallAssembly(names);
@@ -245,6 +255,11 @@ describe("servers that repeat themselves", () => {
     const { calls, ready } = assemble(pieces.map((text) => ({ index: 0, id: "a", name: "r", arguments: text })));
     expect(calls.map((call) => call.arguments)).toEqual(['{"path":"a.txt"}']);
     expect(ready.length).toBe(1);
+  });
+
+  test("blanks behind the whole text so far change nothing, where it may also be read as a continuation", () => {
+    const texts = ['{"a":', '{"a":1,"b":', '{"a":1,"b":2}', "\n"];
+    expect(brief(texts.map((text) => ({ index: 0, id: "a", name: "r", arguments: text })))).toEqual(['a r {"a":1,"b":2}']);
   });
 
   test("the whole text once more after the deltas changes nothing, in whatever spacing", () => {

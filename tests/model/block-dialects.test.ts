@@ -1,7 +1,7 @@
 /** Habits of servers of the two formats with blocks, crossed as in dialects.test.ts. */
 import { expect, test } from "bun:test";
 import { type TypedDocument, typedSse } from "../fixtures/sse.ts";
-import { askDialect, brief, cross, type Meant, notAskedFor, type Said } from "./dialects.ts";
+import { askDialect, brief, cannotRun, cross, type Meant, notAskedFor, type Said } from "./dialects.ts";
 
 const THREE: readonly Meant[] = [
   { name: "read_file", input: { path: "a" } },
@@ -11,7 +11,7 @@ const THREE: readonly Meant[] = [
 const RIGHT = JSON.stringify(THREE.map(({ name, input }) => brief({ name, arguments: JSON.stringify(input) })));
 
 function isRightOrRefused(call: Said): boolean {
-  return brief(call).includes("malformed") || RIGHT.includes(JSON.stringify(brief(call)));
+  return cannotRun(brief(call)) || RIGHT.includes(JSON.stringify(brief(call)));
 }
 
 const thirds = (text: string) => [text.slice(0, 2), text.slice(2, 5), text.slice(5)].filter((each) => each !== "");

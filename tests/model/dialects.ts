@@ -20,9 +20,10 @@ export function cross<const T extends Readonly<Record<string, readonly string[]>
 
 const models = { chat: createChatModel, responses: createResponsesModel, anthropic: createAnthropicModel };
 
+const TOOLS = ["read", "read_file", "write_file", "list", "to", "toto"];
 const REQUEST: ModelRequest = {
   messages: [{ role: "user", text: "go" }],
-  tools: ["read", "read_file", "write_file", "list", "to", "toto"].map((name) => ({ name, description: "", input_schema: {} })),
+  tools: TOOLS.map((name) => ({ name, description: "", input_schema: {} })),
 };
 
 export interface Result {
@@ -65,6 +66,11 @@ export interface Said {
 export function brief({ name, arguments: text }: Said): string {
   const parsed = parseArguments(text);
   return `${name} ${parsed.kind === "input" ? parsed.input.text : `malformed: ${text}`}`;
+}
+
+/** True for a call, in brief, whose arguments are broken or that is of no tool. */
+export function cannotRun(call: string): boolean {
+  return call.includes(" malformed: ") || !TOOLS.some((tool) => call.startsWith(`${tool} `));
 }
 
 /** What was ready early though the reply does not ask for it. */
