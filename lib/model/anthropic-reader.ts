@@ -118,8 +118,7 @@ export class AnthropicReader implements WireReader {
 
   /** `exact` gives the block once more, with numbers as written. */
   #openBlock(index: number, block: Fields | undefined, exact: () => unknown): void {
-    // What was there before is over, whether it was said or not.
-    this.#closeBlock(index);
+    this.#passed.delete(index);
     switch (textIn(block, "type")) {
       case "text":
         return this.#reply.addBlockText(index, textIn(block, "text") ?? "");

@@ -69,11 +69,13 @@ export class CallAssembly {
     return progress;
   }
 
-  /** Takes the start of a call, with the arguments it begins with if there are any (C6). */
+  /** Takes the start of a call, with the arguments it begins with if there are any (C6). What was there is over. */
   begin(fragment: CallFragment & { readonly index: number }): readonly CallProgress[] {
     const { arguments: initial = "", ...start } = fragment;
     if (isBlank(start)) return this.add(fragment);
-    const progress = this.add(start);
+    const there = this.#byIndex.get(fragment.index);
+    const isAgain = there === undefined || there.ended || (Boolean(start.id) && start.id === there.id);
+    const progress = [...isAgain ? [] : there.end(), ...this.add(start)];
     return [...progress, ...this.#byIndex.get(fragment.index)?.begin(initial) ?? []];
   }
 

@@ -78,6 +78,14 @@ describe("a Messages stream", () => {
     expect(brief(await replyTo("anthropic", START, tool([1]), STOP, ...END))).toEqual(["a t [1]"]);
   });
 
+  test("may begin a block twice, and begin the next one at its index without an end of it", async () => {
+    expect(brief(await replyTo("anthropic", START, tool({}), tool({}), piece('{"n":1}'), STOP, ...END))).toEqual(['a t {"n":1}']);
+    expect(brief(await replyTo("anthropic", START, tool({}), piece('{"n":1}'), tool({}, null), piece('{"n":1}'), ...END))).toEqual([
+      'a t {"n":1}',
+      '- t {"n":1}',
+    ]);
+  });
+
   test("may use an index again for another block, with or without ids", async () => {
     const again = await replyTo("anthropic", START, tool({ n: 1 }, null), STOP, tool({ n: 1 }, null), STOP, tool({}, null), STOP, ...END);
     expect(brief(again)).toEqual(['- t {"n":1}', '- t {"n":1}', "- t {}"]);
