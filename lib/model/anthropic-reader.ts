@@ -7,7 +7,7 @@ import { WIRE } from "./anthropic-request.ts";
 import { BlockReply } from "./block-reply.ts";
 import type { Document } from "./documents.ts";
 import { type Place, truncatedError, unreadableError } from "./fault.ts";
-import { documentIn, type Fields, fieldsIn, isFields, listIn, numberIn, textIn } from "./fields.ts";
+import { countIn, documentIn, type Fields, fieldsIn, isFields, listIn, numberIn, textIn } from "./fields.ts";
 import type { ModelEvent } from "./model.ts";
 import type { ToolNames } from "./tool-names.ts";
 import type { WireReader } from "./wire.ts";
@@ -211,11 +211,11 @@ class TokenCounts {
 
   /** `final`: for the whole message. */
   add(usage: Fields | undefined, final: boolean): void {
-    this.#hasOutput ||= final && numberIn(usage, "output_tokens") !== undefined;
+    this.#hasOutput ||= final && countIn(usage, "output_tokens") !== undefined;
     for (const key of ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"]) {
-      this.#raise(key, numberIn(usage, key));
+      this.#raise(key, countIn(usage, key));
     }
-    this.#raise("thinking_tokens", numberIn(fieldsIn(usage, "output_tokens_details"), "thinking_tokens"));
+    this.#raise("thinking_tokens", countIn(fieldsIn(usage, "output_tokens_details"), "thinking_tokens"));
   }
 
   /** Here `input_tokens` is what was neither read from a cache nor written to one. */

@@ -8,7 +8,7 @@ import type { ChatBlock } from "./chat-request.ts";
 import type { CallFragment } from "./growing-call.ts";
 import type { Document } from "./documents.ts";
 import { type Place, reportedError, truncatedError, unreadableError } from "./fault.ts";
-import { documentIn, type Fields, fieldsIn, isFields, listIn, numberIn, textIn } from "./fields.ts";
+import { amountIn, countIn, documentIn, type Fields, fieldsIn, isFields, listIn, numberIn, textIn } from "./fields.ts";
 import type { ModelEvent } from "./model.ts";
 import { ReasoningDetails } from "./reasoning-details.ts";
 import { ReplyBuilder } from "./reply.ts";
@@ -79,7 +79,7 @@ export class ChatReader implements WireReader {
       this.#reply.model = model;
     }
     const usage = fieldsIn(chunk, "usage");
-    if (usage !== undefined && COUNTS.some((count) => numberIn(usage, count) !== undefined)) this.#reply.usage = toUsage(usage);
+    if (usage !== undefined && isReported(usage)) this.#reply.usage = toUsage(usage);
     const choices = listIn(chunk, "choices");
     for (let position = 0; position < choices.length; position++) {
       const choice = choices[position];
@@ -194,8 +194,6 @@ function bringsCalls(delta: Fields | undefined): boolean {
   return listIn(delta, "tool_calls").length > 0 || fieldsIn(delta, "function_call") !== undefined;
 }
 
-const COUNTS = ["prompt_tokens", "completion_tokens", "cost"];
-
 function toFinish(reason: string): Finish {
   switch (reason.toLowerCase()) {
     case "stop":
@@ -219,12 +217,16 @@ function toFinish(reason: string): Finish {
   }
 }
 
+function isReported(usage: Fields): boolean {
+  return (countIn(usage, "prompt_tokens") ?? countIn(usage, "completion_tokens") ?? amountIn(usage, "cost")) !== undefined;
+}
+
 function toUsage(usage: Fields): Usage {
-  const cached = numberIn(fieldsIn(usage, "prompt_tokens_details"), "cached_tokens") ?? numberIn(usage, "prompt_cache_hit_tokens");
-  const written = numberIn(fieldsIn(usage, "prompt_tokens_details"), "cache_write_tokens");
-  const reasoning = numberIn(fieldsIn(usage, "completion_tokens_details"), "reasoning_tokens");
-  const cost = numberIn(usage, "cost");
-  const [input, output] = [numberIn(usage, "prompt_tokens"), numberIn(usage, "completion_tokens")];
+  const cached = countIn(fieldsIn(usage, "prompt_tokens_details"), "cached_tokens") ?? countIn(usage, "prompt_cache_hit_tokens");
+  const written = countIn(fieldsIn(usage, "prompt_tokens_details"), "cache_write_tokens");
+  const reasoning = countIn(fieldsIn(usage, "completion_tokens_details"), "reasoning_tokens");
+  const cost = amountIn(usage, "cost");
+  const [input, output] = [countIn(usage, "prompt_tokens"), countIn(usage, "completion_tokens")];
   return {
     input_tokens: input ?? 0,
     output_tokens: output ?? 0,

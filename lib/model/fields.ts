@@ -33,6 +33,21 @@ export function numberIn(value: unknown, key: string): number | undefined {
   return typeof found === "number" && Number.isFinite(found) ? found : undefined;
 }
 
+/** Beyond what any one request can use or cost. */
+const MOST = 1e9;
+
+/** A sum of money; undefined also for a number that can be none: what was not said must not be taken for what was. */
+export function amountIn(value: unknown, key: string): number | undefined {
+  const found = numberIn(value, key);
+  return found !== undefined && found >= 0 && found <= MOST ? found : undefined;
+}
+
+/** A count of tokens, likewise. */
+export function countIn(value: unknown, key: string): number | undefined {
+  const found = amountIn(value, key);
+  return Number.isInteger(found) ? found : undefined;
+}
+
 export function listIn(value: unknown, key: string): readonly unknown[] {
   const found = isFields(value) ? value[key] : undefined;
   return Array.isArray(found) ? found : NONE;

@@ -11,7 +11,7 @@ import type { CallFragment } from "./growing-call.ts";
 import { BlockReply } from "./block-reply.ts";
 import type { Document } from "./documents.ts";
 import { type Place, reportedError, truncatedError, unreadableError } from "./fault.ts";
-import { documentIn, type Fields, fieldsIn, isFields, listIn, numberIn, textIn } from "./fields.ts";
+import { countIn, documentIn, type Fields, fieldsIn, isFields, listIn, numberIn, textIn } from "./fields.ts";
 import type { ModelEvent } from "./model.ts";
 import { ARGUMENTS_DONE, isCall, type Item, Items } from "./responses-items.ts";
 import { WIRE } from "./responses-request.ts";
@@ -221,10 +221,10 @@ function toFinish(reason: string): Finish {
 }
 
 function toUsage(usage: Fields): Usage {
-  const cached = numberIn(fieldsIn(usage, "input_tokens_details"), "cached_tokens");
-  const written = numberIn(fieldsIn(usage, "input_tokens_details"), "cache_write_tokens");
-  const reasoning = numberIn(fieldsIn(usage, "output_tokens_details"), "reasoning_tokens");
-  const [input, output] = [numberIn(usage, "input_tokens"), numberIn(usage, "output_tokens")];
+  const cached = countIn(fieldsIn(usage, "input_tokens_details"), "cached_tokens");
+  const written = countIn(fieldsIn(usage, "input_tokens_details"), "cache_write_tokens");
+  const reasoning = countIn(fieldsIn(usage, "output_tokens_details"), "reasoning_tokens");
+  const [input, output] = [countIn(usage, "input_tokens"), countIn(usage, "output_tokens")];
   return {
     input_tokens: input ?? 0,
     output_tokens: output ?? 0,

@@ -69,10 +69,37 @@ const cases: readonly (readonly [keyof typeof formats, string, Reported, Reporte
   ["anthropic", "the output alone", tokens(undefined, 4), undefined, { input_tokens: 0, output_tokens: 4, unreported_replies: 1 }],
 ];
 
+const none: Usage = { input_tokens: 0, output_tokens: 0, unreported_replies: 1 };
+
 describe("the use of a reply", () => {
   for (const [format, what, usage, early, expected] of cases) {
     test(`over ${format}, reported with ${what}`, async () => {
       expect(await formats[format](usage, early)).toEqual(expected);
     });
   }
+
+  for (const wrong of [-1, -1e15, 0.5, 1e10, "7", null]) {
+    test(`a count of ${JSON.stringify(wrong)} is none, wherever it stands`, async () => {
+      const details = { cached_tokens: wrong, cache_write_tokens: wrong, reasoning_tokens: wrong, thinking_tokens: wrong };
+      const caches = { cache_read_input_tokens: wrong, cache_creation_input_tokens: wrong, prompt_cache_hit_tokens: wrong };
+      const beside = { ...caches, prompt_tokens_details: details, completion_tokens_details: details, input_tokens_details: details };
+      const all = { ...beside, output_tokens_details: details };
+      for (const format of ["responses", "anthropic"] as const) {
+        expect(await formats[format]({ input_tokens: wrong, output_tokens: wrong, ...all }, { input_tokens: wrong })).toEqual(none);
+        expect(await formats[format]({ ...tokens(3, 4), ...all })).toEqual({ input_tokens: 3, output_tokens: 4 });
+      }
+      expect(await formats.chat({ prompt_tokens: wrong, completion_tokens: wrong, ...all })).toEqual(none);
+      expect(await formats.chat({ ...chat(3, 4), ...all })).toEqual({ input_tokens: 3, output_tokens: 4 });
+    });
+  }
+
+  test("a cost below zero is none: it would lift a spend limit", async () => {
+    expect(await formats.chat({ cost: -5 })).toEqual(none);
+    expect(await formats.chat({ ...chat(3, 4), cost: -5 })).toEqual({ input_tokens: 3, output_tokens: 4 });
+  });
+
+  test("over chat, what was counted is not taken back by numbers that can be none", async () => {
+    const reply = streamed({ ...delta({ content: "hi" }), usage: chat(3, 4) }, { ...delta({}, "stop"), usage: chat(-1, -1) }, DONE);
+    expect(await usageOf(createChatModel, reply)).toEqual({ input_tokens: 3, output_tokens: 4 });
+  });
 });
