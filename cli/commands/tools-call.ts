@@ -78,8 +78,9 @@ const REMEDIES: { readonly [By in NonNullable<ToolCall["refusal"]>["by"]]?: stri
   broken: "orrery tools --validate says more",
 };
 
-function endingOf({ result, outcome, refusal }: ToolCall, { cause }: Interruption): Ending {
-  if (cause !== null && (outcome.kind === "cancelled" || outcome.kind === "not_started")) return cause;
+/** As with a run, who interrupts a call is told so, also where the safe point was the end of the call. */
+function endingOf({ result, refusal }: ToolCall, { cause }: Interruption): Ending {
+  if (cause !== null) return cause;
   switch (refusal?.by) {
     case undefined:
     case "schema":

@@ -261,7 +261,7 @@ describe("stopping a call", () => {
     const patientEnd = ended(patient);
     await begun();
     signal(patient, "SIGINT");
-    expect(await patientEnd).toMatchObject({ code: 0, stdout: "done\n" });
+    expect(await patientEnd).toMatchObject({ code: 130, stdout: "done\n" });
 
     await workspace.tool("slow", "echo $$ > pid; sleep 600 & echo > begun2; wait");
     const impatient = startOrrery(["tools", "call", "slow", "--trust-workspace", "--json"], start());
