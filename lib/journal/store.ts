@@ -160,6 +160,9 @@ function explain(path: string, fault: string | null, code: string, error: Error)
   if (fault === "corrupt" || fault === "constraint") {
     return { reason: "broken", why: `it is damaged (${message}): restore a copy, or move it away` };
   }
+  if (fault === "schema") {
+    return { reason: "broken", why: `its tables are not those of a journal (${message}): restore a copy, or move it away for a new one` };
+  }
   if (fault === "not_a_database") return { reason: "broken", why: "it is not a SQLite database: move that file away" };
   if (isDirectory(path)) return { reason: "broken", why: "it is a directory: name a file" };
   if (fault === "read_only" || isRefusal(code) || !isWritable(dirname(path))) {

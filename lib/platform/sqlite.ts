@@ -7,7 +7,7 @@ export type Database = DatabaseSync;
 export type Statement = StatementSync;
 
 /** What SQLite could not do, whichever host says so. */
-export type SqliteFault = "busy" | "full" | "read_only" | "corrupt" | "not_a_database" | "io" | "constraint" | "other";
+export type SqliteFault = "busy" | "full" | "read_only" | "corrupt" | "not_a_database" | "io" | "constraint" | "schema" | "other";
 
 /** Opens or creates a database. `busy_timeout_ms`: how long one statement may block on somebody else's lock. */
 export function openDatabase(path: string, options: { readonly busy_timeout_ms: number }): Database {
@@ -55,4 +55,6 @@ const byMessage: readonly (readonly [RegExp, SqliteFault])[] = [
   [/^database or disk is full/, "full"],
   [/constraint failed/, "constraint"],
   [/is not a database/, "not_a_database"],
+  // All that follow have the number of any error in a statement.
+  [/^no such (table|column)\b|^table \S+ (has|already exists)|^cannot modify \S+ because it is a view/, "schema"],
 ];

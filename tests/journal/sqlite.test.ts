@@ -217,6 +217,26 @@ describe("the SQLite journal", () => {
     expect(error).toMatchObject({ reason: "broken", path: workplace.path });
   });
 
+  for (const table of ["events", "sessions", "leases"]) {
+    for (
+      const [what, sql] of [
+        ["a table", `DROP TABLE ${table}`],
+        ["columns", `ALTER TABLE ${table} RENAME TO other; CREATE TABLE ${table} (session TEXT)`],
+      ] as const
+    ) {
+      test(`says that a journal that lacks ${what} is not whole, which, and what to do: ${table}`, async () => {
+        await workplace.open().close();
+        const database = openDatabase(workplace.path, { busy_timeout_ms: 100 });
+        database.exec(sql);
+        database.close();
+        const error = await failure(write(workplace.open(), 1));
+        expect(error).toMatchObject({ reason: "broken", path: workplace.path });
+        expect((error as Error).message).toMatch(/its tables are not those of a journal \(.+\): restore a copy, or move it away/);
+        if (what === "a table") expect((error as Error).message).toContain(`no such table: ${table}`);
+      });
+    }
+  }
+
   test("says so when a part of its path is a file", () => {
     writeFileSync(workplace.path, "");
     const error = openingFails(join(workplace.path, "below", "journal.sqlite"));
