@@ -7,6 +7,7 @@ import process from "node:process";
 import { pathToFileURL } from "node:url";
 import { stripVTControlCharacters } from "node:util";
 import * as v from "valibot";
+import { bun } from "../../platform/host.ts";
 import { provideModules } from "../../platform/modules.ts";
 import type { Json, JsonInput } from "../../session/json.ts";
 import type { HostContext, HostReply } from "../../session/launch.ts";
@@ -53,7 +54,16 @@ let prepared = false;
 export function prepare(): void {
   if (prepared) return;
   prepared = true;
-  provideModules({ orrery: surface, valibot: { ...v } });
+  // On Deno the import map has both.
+  if (bun !== null) provideModules({ orrery: surface, valibot: wholeValibot() });
+}
+
+/**
+ * Every function that a file may use. What is required is valibot's other build: to import all of the one that the program
+ * itself has a few functions of would put all of it into each of its starts.
+ */
+function wholeValibot(): Readonly<Record<string, unknown>> {
+  return { ...require("valibot") as typeof v };
 }
 
 type Loaded = { readonly kind: "loaded"; readonly tools: readonly Tool[] } | Extract<Description, { kind: "broken" }>;
