@@ -30,18 +30,8 @@ function isSystemError(error: unknown): boolean {
   return error instanceof Error && "syscall" in error && "code" in error && /^E[A-Z]+$/.test(String(error.code));
 }
 
-/** Null for an error that nobody foresaw. Loaded late, so that help and usage errors need no more than themselves. */
+/** Null for an error that nobody foresaw. */
 export async function endingOfError(error: unknown): Promise<Ending | null> {
-  const orrery = await import("../mod.ts");
-  if (error instanceof orrery.UsageError || error instanceof orrery.SessionRefusal || error instanceof orrery.JournalOccupied) {
-    return "usage";
-  }
-  if (error instanceof orrery.ConfigError || error instanceof orrery.ModelConfigError) return "configuration";
-  if (
-    error instanceof orrery.JournalHeld || error instanceof orrery.JournalUnavailable || error instanceof orrery.LeaseLost ||
-    error instanceof orrery.TrustError || error instanceof orrery.CancelUnanswered || error instanceof orrery.UnsoundLog
-  ) {
-    return "failed";
-  }
-  return null;
+  const { foreseenEnding } = await import("./foreseen.ts");
+  return foreseenEnding(error);
 }
