@@ -60,6 +60,15 @@ export function compileOwnSchema(source: Readonly<Record<string, unknown>>): Sch
   return schema;
 }
 
+/**
+ * A schema of our own that most sessions never check anything against: compiled when it first is, and shown as it is written.
+ * @throws {TypeError} in `check`, as `compileOwnSchema`.
+ */
+export function lazyOwnSchema(source: Readonly<Record<string, unknown>>): Schema {
+  let compiled: Schema | null = null;
+  return { declared: source, check: (value, text) => (compiled ??= compileOwnSchema(source)).check(value, text) };
+}
+
 function compile(loaded: LoadedSchema, engine: PatternEngine | null, contradictions: ContradictionPolicy): CompiledSchema {
   const problems = [...loaded.problems];
   const matchers = new Map<string, Matcher>();

@@ -2,7 +2,7 @@
 import { sha256 } from "../../session/digest.ts";
 import type { Run } from "../../session/launch.ts";
 import { capped, readFailure, section, truncation } from "../ending.ts";
-import { compileOwnSchema } from "../schema.ts";
+import { lazyOwnSchema } from "../schema.ts";
 import type { ChildBrief, Plan, PlanContext, ReadResult, Tool } from "../tool.ts";
 import type { JsonInput } from "../../session/json.ts";
 import { CATALOG, type CatalogRow } from "./catalog.ts";
@@ -17,7 +17,7 @@ export function builtinTools(): readonly Tool[] {
 }
 
 function toTool(row: CatalogRow, definition: BuiltinDefinition): Tool {
-  const schema = compileOwnSchema(definition.input_schema);
+  const schema = lazyOwnSchema(definition.input_schema);
   const { name, read_only, speculation_safe, approval } = row;
   return {
     name,

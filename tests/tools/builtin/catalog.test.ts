@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { toInput } from "../../../lib/session/json.ts";
 import { CATALOG, RESERVED_NAMES, runBuiltin } from "../../../lib/tools/builtin/catalog.ts";
+import { compileOwnSchema } from "../../../lib/tools/schema.ts";
 import { builtinTools } from "../../../lib/tools/builtin/tools.ts";
 import { NOTHING_CAPTURED, type Run } from "../../../lib/session/launch.ts";
 
@@ -14,6 +15,13 @@ describe("the catalog of built-ins", () => {
       "search",
       "task_list",
     ]);
+  });
+
+  test("shows schemas that compile, in the form that compiling gives them", () => {
+    const definitions = CATALOG.flatMap(({ definition }) => definition === undefined ? [] : [definition]);
+    expect(definitions.map(({ input_schema }) => compileOwnSchema(input_schema).declared)).toEqual(
+      definitions.map(({ input_schema }) => input_schema),
+    );
   });
 
   test("reserves exactly the fifteen documented names (pin)", () => {
