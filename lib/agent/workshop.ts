@@ -10,7 +10,7 @@ import { CATALOG } from "../tools/builtin/catalog.ts";
 import { builtinTools } from "../tools/builtin/tools.ts";
 import type { LoadContext } from "../tools/nanocoder/load.ts";
 import { personalDirectory } from "../tools/nanocoder/windows.ts";
-import { loadManifests } from "../tools/stella/load.ts";
+import type { LoadContext as ManifestContext } from "../tools/stella/load.ts";
 import type { LoadedTools, LoadTrust, ToolFolder } from "../tools/tool-folder.ts";
 import type { Tool } from "../tools/tool.ts";
 import { loadModules, type RunAside } from "./tool-modules.ts";
@@ -91,7 +91,7 @@ async function findTools(options: PolicyOptions, policy: Policy, run: RunAside):
   const { workspace, paths, env } = options;
   const trust = toLoadTrust(policy.trust);
   const found = await Promise.all([
-    loadManifests(manifestFolders(workspace, paths, env), {
+    loadStella(manifestFolders(workspace, paths, env), {
       workspace,
       env: policy.inherited.env,
       trust,
@@ -145,11 +145,18 @@ export function manifestFolders(workspace: string, paths: Paths, env: Environmen
   ];
 }
 
+/** The reader of manifests is not even loaded where there is no folder for them. */
+async function loadStella(folders: readonly ToolFolder[], context: ManifestContext): Promise<LoadedTools> {
+  if (!folders.some(({ path }) => existsSync(path))) return NOTHING_FOUND;
+  const { loadManifests } = await import("../tools/stella/load.ts");
+  return await loadManifests(folders, context);
+}
+
 /** The compiler of Markdown tools is not even loaded for a project without them. */
 async function loadMarkdown(options: PolicyOptions, context: LoadContext): Promise<LoadedTools> {
   const folders = markdownFolders(options);
   const places = [join(options.workspace, ".nanocoder"), ...folders.map(({ path }) => path)];
-  if (!places.some((path) => existsSync(path))) return { candidates: [], notices: [] };
+  if (!places.some((path) => existsSync(path))) return NOTHING_FOUND;
   const { loadMarkdownTools } = await import("../tools/nanocoder/load.ts");
   return await loadMarkdownTools(folders, context);
 }

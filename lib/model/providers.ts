@@ -3,21 +3,16 @@
  * provider's own environment variable and from nowhere else.
  */
 import { readFile, stat } from "node:fs/promises";
-import { createAnthropicModel } from "./anthropic.ts";
-import { createChatModel } from "./chat.ts";
 import type { Fetch } from "./exchange.ts";
 import type { Model } from "./model.ts";
-import { createResponsesModel } from "./responses.ts";
-import { parseScript, ScriptError } from "./script.ts";
-import { createScriptedModel } from "./scripted.ts";
 import type { EndpointSettings } from "./wire.ts";
 
-/** The wire formats we speak. */
+/** The wire formats we speak. A session needs one of them. */
 const wires = {
-  chat: createChatModel,
-  responses: createResponsesModel,
-  anthropic: createAnthropicModel,
-} satisfies Readonly<Record<string, (settings: EndpointSettings) => Model>>;
+  chat: async () => (await import("./chat.ts")).createChatModel,
+  responses: async () => (await import("./responses.ts")).createResponsesModel,
+  anthropic: async () => (await import("./anthropic.ts")).createAnthropicModel,
+} satisfies Readonly<Record<string, () => Promise<(settings: EndpointSettings) => Model>>>;
 
 export interface Provider {
   readonly name: string;
@@ -89,7 +84,7 @@ export interface ModelSettings {
 /** @throws {ModelConfigError} */
 export async function createModel(settings: ModelSettings): Promise<Model> {
   const name = parseModelName(settings.name);
-  return name.kind === "script" ? await openScript(settings.name, name.file) : openEndpoint(settings, name.provider, name.model);
+  return name.kind === "script" ? await openScript(settings.name, name.file) : await openEndpoint(settings, name.provider, name.model);
 }
 
 /** @throws {ModelConfigError} */
@@ -129,12 +124,14 @@ export function secretVariables(): readonly string[] {
   return providers.map((each) => each.keyVariable);
 }
 
-function openEndpoint(settings: ModelSettings, provider: Provider, model: string): Model {
+async function openEndpoint(settings: ModelSettings, provider: Provider, model: string): Promise<Model> {
   const apiKey = readKey(settings, provider);
-  return wires[provider.wire]({
+  const baseUrl = checkBaseUrl(settings, provider);
+  const create = await wires[provider.wire]();
+  return create({
     id: settings.name,
     model,
-    baseUrl: checkBaseUrl(settings, provider),
+    baseUrl,
     keyVariable: provider.keyVariable,
     ...(apiKey === null ? {} : { apiKey }),
     ...(settings.headers === undefined ? {} : { headers: settings.headers }),
@@ -189,6 +186,7 @@ async function openScript(id: string, file: string): Promise<Model> {
       about: "script",
     });
   }
+  const [{ parseScript, ScriptError }, { createScriptedModel }] = await Promise.all([import("./script.ts"), import("./scripted.ts")]);
   try {
     return createScriptedModel({ id, script: parseScript(await readFile(file, "utf8")) });
   } catch (error) {
