@@ -25,3 +25,8 @@ export function body<Flags, Args extends readonly unknown[]>(
     };
   };
 }
+
+/** Most commands. */
+export function everyday(): Promise<typeof import("./commands/everyday.ts")> {
+  return import("./commands/everyday.ts");
+}

@@ -1,6 +1,6 @@
 /** Every command with its options and its help. The bodies are in `commands/` and are loaded when they run. */
 import { buildChoiceParser, buildCommand, buildRouteMap } from "@stricli/core";
-import { body, type CommandScope } from "./command-body.ts";
+import { body, type CommandScope, everyday } from "./command-body.ts";
 import {
   type CancelFlags,
   type ChatFlags,
@@ -32,7 +32,7 @@ import {
 import { tools } from "./tools-tree.ts";
 
 const run = buildCommand<RunFlags, [prompt?: string], CommandScope>({
-  loader: body(async () => (await import("./commands/run.ts")).run),
+  loader: body(async () => (await everyday()).run),
   parameters: {
     flags: { ...turnFlags, ...sessionFlag },
     aliases: { w: "workspace", m: "model", o: "outputFormat" },
@@ -79,7 +79,7 @@ KEYS
 });
 
 const list = buildCommand<ListFlags, [], CommandScope>({
-  loader: body(async () => (await import("./commands/sessions-list.ts")).listSessions),
+  loader: body(async () => (await everyday()).listSessions),
   parameters: {
     flags: {
       ...jsonFlag,
@@ -90,13 +90,13 @@ const list = buildCommand<ListFlags, [], CommandScope>({
 });
 
 const show = buildCommand<JsonFlag, [id: string], CommandScope>({
-  loader: body(async () => (await import("./commands/sessions-show.ts")).showSession),
+  loader: body(async () => (await everyday()).showSession),
   parameters: { flags: jsonFlag, positional: { kind: "tuple", parameters: [{ parse: text, placeholder: "id", brief: "The session" }] } },
   docs: { brief: "Show what was said and done in a session" },
 });
 
 const events = buildCommand<EventsFlags, [id: string], CommandScope>({
-  loader: body(async () => (await import("./commands/sessions-events.ts")).sessionEvents),
+  loader: body(async () => (await everyday()).sessionEvents),
   parameters: {
     flags: {
       after: { kind: "parsed", parse: natural, default: "0", placeholder: "n", brief: "Only events with a higher number" },
@@ -116,7 +116,7 @@ EXAMPLES
 });
 
 const resume = buildCommand<TurnFlags, [id: string], CommandScope>({
-  loader: body(async () => (await import("./commands/sessions-resume.ts")).resumeSession),
+  loader: body(async () => (await everyday()).resumeSession),
   parameters: {
     flags: turnFlags,
     aliases: { w: "workspace", m: "model", o: "outputFormat" },
@@ -132,7 +132,7 @@ run again, and the model is told so. With nothing to finish this does nothing an
 });
 
 const fork = buildCommand<ForkFlags, [id: string], CommandScope>({
-  loader: body(async () => (await import("./commands/sessions-fork.ts")).forkSession),
+  loader: body(async () => (await everyday()).forkSession),
   parameters: {
     flags: {
       at: { kind: "parsed", parse: positive, optional: true, placeholder: "n", brief: "The last event to copy (default: all)" },
@@ -150,7 +150,7 @@ EXAMPLES
 });
 
 const cancel = buildCommand<CancelFlags, [id: string], CommandScope>({
-  loader: body(async () => (await import("./commands/sessions-cancel.ts")).cancelSession),
+  loader: body(async () => (await everyday()).cancelSession),
   parameters: {
     flags: {
       grace: { kind: "parsed", parse: secondsOrNone, default: "0", placeholder: "s", brief: "Seconds that calls which run have to finish" },
@@ -171,7 +171,7 @@ EXAMPLES
 });
 
 const exportLog = buildCommand<NoFlags, [id: string], CommandScope>({
-  loader: body(async () => (await import("./commands/sessions-export.ts")).exportSession),
+  loader: body(async () => (await everyday()).exportSession),
   parameters: { positional: { kind: "tuple", parameters: [{ parse: text, placeholder: "id", brief: "The session" }] } },
   docs: {
     brief: "Print a session as JSON lines that import takes",
@@ -186,7 +186,7 @@ EXAMPLES
 });
 
 const importLog = buildCommand<JsonFlag, [file: string], CommandScope>({
-  loader: body(async () => (await import("./commands/sessions-import.ts")).importSession),
+  loader: body(async () => (await everyday()).importSession),
   parameters: {
     flags: jsonFlag,
     positional: { kind: "tuple", parameters: [{ parse: text, placeholder: "file", brief: "What export printed; - reads standard input" }] },
@@ -225,7 +225,7 @@ SIGNALS
 });
 
 const trust = buildCommand<TrustFlags, [folder?: string], CommandScope>({
-  loader: body(async () => (await import("./commands/trust.ts")).trust),
+  loader: body(async () => (await everyday()).trust),
   parameters: {
     flags: {
       forget: { kind: "boolean", default: false, withNegated: false, brief: "Take the trust back" },
@@ -249,7 +249,7 @@ EXAMPLES
 });
 
 const config = buildCommand<ConfigFlags, [], CommandScope>({
-  loader: body(async () => (await import("./commands/config.ts")).config),
+  loader: body(async () => (await everyday()).config),
   parameters: {
     flags: { origin: { kind: "boolean", default: true, brief: "Say where each value comes from" }, ...commonFlags, ...jsonFlag },
     aliases: { w: "workspace" },
@@ -344,7 +344,7 @@ EXAMPLES
 });
 
 const demo = buildCommand<NoFlags, [], CommandScope>({
-  loader: body(async () => (await import("./commands/demo.ts")).demo),
+  loader: body(async () => (await everyday()).demo),
   parameters: {},
   docs: { brief: "Play a whole session with a scripted model: no key, no network" },
 });

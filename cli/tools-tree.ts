@@ -1,10 +1,10 @@
 /** `orrery tools` and what goes with it. */
 import { buildCommand, buildRouteMap } from "@stricli/core";
-import { body, type CommandScope } from "./command-body.ts";
+import { body, type CommandScope, everyday } from "./command-body.ts";
 import { commonFlags, type CreateToolFlags, jsonFlag, text, type ToolCallFlags, type ToolsFlags, workspaceFlag } from "./flags.ts";
 
 const list = buildCommand<ToolsFlags, [folder?: string], CommandScope>({
-  loader: body(async () => (await import("./commands/tools-list.ts")).tools),
+  loader: body(async () => (await everyday()).tools),
   parameters: {
     flags: {
       validate: { kind: "boolean", default: false, withNegated: false, brief: "Check the tool files instead; exits 5 if one has errors" },
@@ -35,7 +35,7 @@ EXAMPLES
 });
 
 const call = buildCommand<ToolCallFlags, [name: string], CommandScope>({
-  loader: body(async () => (await import("./commands/tools-call.ts")).callTool),
+  loader: body(async () => (await everyday()).callTool),
   parameters: {
     flags: {
       input: {
@@ -69,7 +69,7 @@ EXIT CODES
 });
 
 const create = buildCommand<CreateToolFlags, [name: string], CommandScope>({
-  loader: body(async () => (await import("./commands/tools-create.ts")).createTool),
+  loader: body(async () => (await everyday()).createTool),
   parameters: {
     flags: {
       format: {
