@@ -10,8 +10,11 @@ import type { SessionEvent, StoredEvent } from "../session/event.ts";
 import type { Mode } from "../session/outcome.ts";
 
 export interface Journal {
-  /** @throws {JournalConflict} the head is not `expected`. @throws {LeaseLost} @throws {JournalUnavailable} */
-  append(lease: Lease, expected: number, events: readonly StoredEvent[]): Promise<void>;
+  /**
+   * @param wait_ms how long it may wait for another append to share a commit with: for what nobody waits for.
+   * @throws {JournalConflict} the head is not `expected`. @throws {LeaseLost} @throws {JournalUnavailable}
+   */
+  append(lease: Lease, expected: number, events: readonly StoredEvent[], wait_ms?: number): Promise<void>;
   /** Rows with `seq > after`, in order, at most `limit`. An unknown session has none. */
   read(session: string, options?: { readonly after?: number; readonly limit?: number }): Promise<readonly LogRow[]>;
   /** As `read`, with each row's text, for whoever passes a log on byte for byte. */
