@@ -115,9 +115,9 @@ export function openStore(path: string): Store {
   try {
     createPrivately(path);
     database = openDatabase(path, { busy_timeout_ms: BUSY_TIMEOUT_MS });
-    checkApplication(database, path);
+    const { complete } = checkApplication(database, path);
     useWriteAheadLog(database, path);
-    createSchema(database);
+    if (complete === 0) createSchema(database);
     return new Store(database, path);
   } catch (error) {
     database?.close();
@@ -182,14 +182,15 @@ function createPrivately(path: string): void {
   }
 }
 
-function checkApplication(database: Database, path: string): void {
-  const { version, application, used } = readHeader(database);
-  if (application === 0 && version === 0 && used === 0) return;
+function checkApplication(database: Database, path: string): Header {
+  const header = readHeader(database);
+  const { version, application, used } = header;
+  if (application === 0 && version === 0 && used === 0) return header;
   if (application !== APPLICATION_ID) {
     const message = `Cannot use the journal "${path}" as it is a database of another program: move that file away`;
     throw new JournalUnavailable(path, "broken", message);
   }
-  if (version <= SCHEMA_VERSION) return;
+  if (version <= SCHEMA_VERSION) return header;
   throw new JournalUnavailable(
     path,
     "newer",
@@ -208,7 +209,6 @@ function useWriteAheadLog(database: Database, path: string): void {
 
 /** Several processes may find the same new file: who gets the lock first makes the tables. */
 function createSchema(database: Database): void {
-  if (readHeader(database).complete !== 0) return;
   inTransaction(database, () => {
     if (readHeader(database).version === 0) database.exec(SCHEMA);
     database.exec(ADDITIONS);
