@@ -10,7 +10,7 @@ import { describeSource } from "../config/source.ts";
 import { type InheritedEnvironment, inheritedEnvironment, isOn, SERVER_TOKENS } from "../config/environment.ts";
 import type { Hook, InertHook } from "../gate/hook.ts";
 import type { HookSet } from "../gate/hooks.ts";
-import { type ProgramContext, workspaceProgramOf } from "../gate/program-place.ts";
+import type { ProgramContext } from "../gate/program-place.ts";
 import { type Survey, surveyWorkspace } from "../gate/survey.ts";
 import { createSwitches, type Switches } from "../gate/switches.ts";
 import { checkTrust, describeReason, type WorkspaceTrust } from "../gate/trust.ts";
@@ -80,7 +80,7 @@ export async function openPolicy(
     trust,
     inherited,
     switches: toSwitches(configuration),
-    hooks: toHooks(configuration, trust, { workspace, path: inherited.env["PATH"] ?? "", home: inherited.env["HOME"] }),
+    hooks: await toHooks(configuration, trust, { workspace, path: inherited.env["PATH"] ?? "", home: inherited.env["HOME"] }),
     secret_files: [...secretFiles, join(paths.data, "server.token"), ...tokenFiles(layers)],
     always_allow: new Set(configuration.always_allow.map(({ value }) => value)),
     notices: read.diagnostics.filter(({ severity }) => severity !== "info").map((said) => ({
@@ -104,13 +104,15 @@ function toSwitches({ switches, disabled_tools }: Configuration): Switches {
 }
 
 /** A hook that runs something of an untrusted workspace would do what the workspace says, whoever wrote the hook. */
-function toHooks(configuration: Configuration, { verdict }: WorkspaceTrust, place: ProgramContext): HookSet {
+async function toHooks(configuration: Configuration, { verdict }: WorkspaceTrust, place: ProgramContext): Promise<HookSet> {
   const reason = verdict.kind === "trusted" ? null : describeReason(verdict);
   const active: Hook[] = [];
   const inert: InertHook[] = configuration.inert_hooks.map((configured) => ({
     hook: toHook(configured),
     reason: reason ?? "it is not trusted",
   }));
+  if (configuration.hooks.length === 0) return { active, inert };
+  const { workspaceProgramOf } = await import("../gate/program-place.ts");
   for (const configured of configuration.hooks) {
     const hook = toHook(configured);
     const program = reason === null ? null : workspaceProgramOf(hook.command, place);

@@ -2,7 +2,6 @@
 import { existsSync } from "node:fs";
 import { parseLocated } from "../config/located-json.ts";
 import type { Paths } from "../config/paths.ts";
-import { workspaceProgram, workspaceVariable } from "../gate/program-place.ts";
 import { describeReason } from "../gate/trust.ts";
 import { workspaceFiles } from "../gate/workspace-files.ts";
 import { sha256 } from "../session/digest.ts";
@@ -68,9 +67,9 @@ export async function findServers(
   const present = mcpFiles(workshop.workspace, paths.config).filter(({ path }) => existsSync(path));
   if (present.length === 0) return null;
   const files = await readFiles(present, workshop);
-  const { mergeServers } = await import("../tools/mcp/config.ts");
+  const [{ mergeServers }, programs] = await Promise.all([import("../tools/mcp/config.ts"), import("../gate/program-place.ts")]);
   const changed = new Set(files.filter(({ changed }) => changed).map(({ file }) => file.path));
-  return { files, merged: mergeServers(files, (server) => changed.has(server.path) ? CHANGED : inertBecause(server, workshop)) };
+  return { files, merged: mergeServers(files, (server) => changed.has(server.path) ? CHANGED : inertBecause(server, workshop, programs)) };
 }
 
 interface OpenRoom {
@@ -250,16 +249,26 @@ async function readFiles(files: readonly McpFile[], { policy }: Pick<Workshop, "
   }));
 }
 
+/** What knows where the words of a command lead. */
+type Programs = typeof import("../gate/program-place.ts");
+
 /** A server of the workspace needs its trust, and so does a user's who would run what the workspace supplies. */
-function inertBecause(server: McpServer, { policy, workspace }: Pick<Workshop, "workspace" | "policy">): string | null {
+function inertBecause(server: McpServer, { policy, workspace }: Pick<Workshop, "workspace" | "policy">, programs: Programs): string | null {
   const { verdict } = policy.trust;
   if (verdict.kind === "trusted") return null;
   if (server.scope === "workspace") return describeReason(verdict);
-  return suppliedByWorkspace(server, policy, workspace) ? `its command may lead into the workspace, and ${describeReason(verdict)}` : null;
+  return suppliedByWorkspace(server, policy, workspace, programs)
+    ? `its command may lead into the workspace, and ${describeReason(verdict)}`
+    : null;
 }
 
 /** As it would be started: what is filled in counts too, and may be a secret. */
-function suppliedByWorkspace(server: McpServer, { inherited: { env } }: Policy, workspace: string): boolean {
+function suppliedByWorkspace(
+  server: McpServer,
+  { inherited: { env } }: Policy,
+  workspace: string,
+  { workspaceProgram, workspaceVariable }: Programs,
+): boolean {
   const { transport } = server;
   if (transport.kind === "http") return false;
   const resolved = resolveServer(server, { workspace, env });

@@ -1,7 +1,6 @@
 /** Tool files in TypeScript, JavaScript and Python: where they lie, and how they are asked for their tools. */
 import { readdirSync } from "node:fs";
 import { extname, join } from "node:path";
-import { isWorkspaceProgram } from "../gate/program-place.ts";
 import type { Launch, Run } from "../session/launch.ts";
 import type { SdkFolder, SdkLoadContext } from "../tools/sdk/load.ts";
 import type { LoadedTools, LoadTrust, ValidatedFile } from "../tools/tool-folder.ts";
@@ -47,7 +46,10 @@ async function toContext(
   trust: LoadTrust,
   run: RunAside,
 ): Promise<SdkLoadContext> {
-  const { createDescriptionCache } = await import("../tools/sdk/description-cache.ts");
+  const [{ createDescriptionCache }, { isWorkspaceProgram }] = await Promise.all([
+    import("../tools/sdk/description-cache.ts"),
+    import("../gate/program-place.ts"),
+  ]);
   return {
     trust,
     allowsFile,

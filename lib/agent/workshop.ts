@@ -2,7 +2,6 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Environment, Paths } from "../config/paths.ts";
-import { workspaceProgram, workspaceProgramOf, workspaceVariable } from "../gate/program-place.ts";
 import type { ToolGroup } from "../gate/switches.ts";
 import { describeReason, type WorkspaceTrust } from "../gate/trust.ts";
 import { visible } from "../gate/visible.ts";
@@ -91,7 +90,7 @@ async function findTools(options: PolicyOptions, policy: Policy, run: RunAside):
   const { workspace, paths, env } = options;
   const trust = toLoadTrust(policy.trust);
   const found = await Promise.all([
-    loadStella(manifestFolders(workspace, paths, env), {
+    loadStella(manifestFolders(workspace, paths, env), ({ workspaceProgram, workspaceVariable }) => ({
       workspace,
       env: policy.inherited.env,
       trust,
@@ -99,8 +98,8 @@ async function findTools(options: PolicyOptions, policy: Policy, run: RunAside):
         const place = { workspace, path, home: policy.inherited.env["HOME"] };
         return workspaceProgram(command, place) ?? workspaceVariable(own, place);
       },
-    }),
-    loadMarkdown(options, {
+    })),
+    loadMarkdown(options, ({ workspaceProgramOf, workspaceVariable }) => ({
       workspace,
       ...policy.inherited,
       trust,
@@ -108,7 +107,7 @@ async function findTools(options: PolicyOptions, policy: Policy, run: RunAside):
         const place = { workspace, cwd: resolve(workspace, cwd), path, home: policy.inherited.env["HOME"] };
         return workspaceProgramOf(script, place) ?? workspaceVariable(own, place);
       },
-    }),
+    })),
     loadModules(options, policy, trust, run),
   ]);
   return { candidates: found.flatMap(({ candidates }) => candidates), notices: found.flatMap(({ notices }) => notices) };
@@ -146,19 +145,22 @@ export function manifestFolders(workspace: string, paths: Paths, env: Environmen
 }
 
 /** The reader of manifests is not even loaded where there is no folder for them. */
-async function loadStella(folders: readonly ToolFolder[], context: ManifestContext): Promise<LoadedTools> {
+async function loadStella(folders: readonly ToolFolder[], context: By<ManifestContext>): Promise<LoadedTools> {
   if (!folders.some(({ path }) => existsSync(path))) return NOTHING_FOUND;
-  const { loadManifests } = await import("../tools/stella/load.ts");
-  return await loadManifests(folders, context);
+  const [{ loadManifests }, place] = await Promise.all([import("../tools/stella/load.ts"), import("../gate/program-place.ts")]);
+  return await loadManifests(folders, context(place));
 }
 
+/** Made with what knows where the words of a command lead, which is loaded only where there is one to ask about. */
+type By<Context> = (place: typeof import("../gate/program-place.ts")) => Context;
+
 /** The compiler of Markdown tools is not even loaded for a project without them. */
-async function loadMarkdown(options: PolicyOptions, context: LoadContext): Promise<LoadedTools> {
+async function loadMarkdown(options: PolicyOptions, context: By<LoadContext>): Promise<LoadedTools> {
   const folders = markdownFolders(options);
   const places = [join(options.workspace, ".nanocoder"), ...folders.map(({ path }) => path)];
   if (!places.some((path) => existsSync(path))) return NOTHING_FOUND;
-  const { loadMarkdownTools } = await import("../tools/nanocoder/load.ts");
-  return await loadMarkdownTools(folders, context);
+  const [{ loadMarkdownTools }, place] = await Promise.all([import("../tools/nanocoder/load.ts"), import("../gate/program-place.ts")]);
+  return await loadMarkdownTools(folders, context(place));
 }
 
 /** Folders that may hold Markdown tools, in order of precedence. */
