@@ -12,7 +12,9 @@ export function toJsonText(value: unknown): JsonText {
     return { kind: "text", text: JSON.stringify(snapshot(value, "", new Trail())) ?? "null" };
   } catch (error) {
     if (error instanceof Unholdable) return { kind: "unholdable", fault: error.message };
-    if (error instanceof RangeError && OVERFLOW.test(error.message)) return { kind: "unholdable", fault: "it is nested too deeply or too long" };
+    if (error instanceof RangeError && OVERFLOW.test(error.message)) {
+      return { kind: "unholdable", fault: "it is nested too deeply or too long" };
+    }
     return { kind: "unholdable", fault: `it cannot be read: ${describeThrown(error, "It")}` };
   }
 }

@@ -80,6 +80,7 @@ describe("a Python tool's result", () => {
     set: "[0] is of type set",
     object: '["a"]["b"] is of type Thing',
     key: 'a key of ["a"] is of type tuple',
+    nan_key: 'a key of ["a"] is nan',
     cyclic: '[0]["again"] contains itself',
     deep: "it is nested too deeply",
   };
@@ -91,6 +92,11 @@ describe("a Python tool's result", () => {
       });
     });
   }
+
+  test("is an error that names the place of an int that is too long to be written, where Python has such a limit", async () => {
+    const { text } = (await callPython(MANNERS, "returns", { what: "digits" })).result;
+    expect(text).toMatch(/^\[10{60}|^The tool returned what JSON cannot hold: \[0\] is an int of more digits than Python writes$/);
+  });
 
   const twins: Readonly<Record<string, string>> = {
     number: '["a"][0] has two keys that are "1"',

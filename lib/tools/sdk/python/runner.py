@@ -280,8 +280,10 @@ def twin_key(members):
 
 def find_fault(value, place, above):
     """The first thing in a value that is not JSON."""
-    if value is None or isinstance(value, (bool, int, str)):
+    if value is None or isinstance(value, (bool, str)):
         return None
+    if isinstance(value, int):
+        return None if is_writable(value) else "%s is an int of more digits than Python writes" % place
     if isinstance(value, float):
         return None if value - value == 0 else "%s is %s" % (place, value)
     if not isinstance(value, (dict, list, tuple)):
@@ -296,10 +298,19 @@ def find_fault(value, place, above):
     for key, each in members:
         if isinstance(value, dict) and not (key is None or isinstance(key, (str, int, float))):
             return "a key of %s is of type %s" % (place, type(key).__name__)
+        if isinstance(key, float) and key - key != 0:
+            return "a key of %s is %s" % (place, key)
         fault = find_fault(each, "%s[%s]" % ("" if place == "the value" else place, json.dumps(key)), above + (value,))
         if fault:
             return fault
     return None
+
+
+def is_writable(number):
+    try:
+        return bool(int.__repr__(number))
+    except ValueError:
+        return False
 
 
 def result_frame(text, is_error):
