@@ -6,12 +6,11 @@ import { createNarrator } from "../narration.ts";
 import { oneLine, type Out, printable, type Shell } from "../terminal.ts";
 
 export async function showSession(shell: Shell, flags: JsonFlag, id: string): Promise<Ending> {
-  const { rows, status } = await withAgent(shell, {}, async (agent) => {
-    const rows = await agent.events(id);
-    const summary = (await agent.list()).find(({ session }) => session === id);
-    return { rows, status: summary?.status ?? "idle" };
+  const { rows, held } = await withAgent(shell, {}, async (agent) => {
+    return { rows: await agent.events(id), held: (await agent.log.standing(id)).held };
   });
   const state = stateOf(rows, ({ level, text }) => shell.err.write(`orrery: ${level}: ${oneLine(text, 400)}\n`));
+  const status = held ? "held" : state.turn.kind === "idle" ? "idle" : "interrupted";
   if (flags.json) shell.out.write(`${JSON.stringify(toObject(id, state, status))}\n`);
   else writeTranscript(shell.out, id, state, rows);
   return "completed";

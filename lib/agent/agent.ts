@@ -104,7 +104,7 @@ export interface OpenOptions {
 }
 
 /** The reading half of the journal. */
-export type Log = Pick<Journal, "read" | "head" | "list">;
+export type Log = Pick<Journal, "read" | "head" | "standing" | "list">;
 
 /** @throws {UsageError} the workspace is not a folder. @throws {ConfigError} */
 export function openAgent(options: AgentOptions = {}): Agent {

@@ -4,6 +4,7 @@ import { resolve, sep } from "node:path";
 import { isKnown } from "../session/event.ts";
 import { initialState, type SessionState } from "../session/state.ts";
 import type { SessionStatus } from "../session/status.ts";
+import type { Standing } from "../journal/journal.ts";
 import type { Log } from "./agent.ts";
 import { DeskRefusal, notAdmitted, workspaceGone } from "./desk-refusal.ts";
 import { isInPlace } from "./in-place.ts";
@@ -14,9 +15,8 @@ const KNOWN_SESSIONS = 1024;
 /** Clients that look together share one look at the journal. What this runtime writes itself is never seen late. */
 const FRESH_MS = 20;
 
-interface Seen {
+interface Seen extends Standing {
   readonly workspace: string;
-  readonly head: number;
   readonly at: number;
 }
 
@@ -56,10 +56,9 @@ export class Records {
     return state;
   }
 
-  /** Of a session whose turn is open and that nobody here drives. */
+  /** Of a session whose turn is open and that nobody here drives. @throws {DeskRefusal} */
   async statusOfOpenTurn(id: string): Promise<SessionStatus> {
-    const row = (await this.#log().list()).find(({ session }) => session === id);
-    return row?.status === "held" ? "held" : "interrupted";
+    return (await this.#find(id)).held ? "held" : "interrupted";
   }
 
   forget(id: string): void {
@@ -94,11 +93,11 @@ export class Records {
   /** `workspace`: from an earlier look; the first event never changes. */
   async #look(id: string, workspace: string | null): Promise<Seen | null> {
     const forgotten = this.#forgotten;
-    const head = await this.#log().head(id);
+    const { head, held } = await this.#log().standing(id);
     const place = head === 0 ? null : workspace ?? await this.#readWorkspace(id);
     this.#seen.delete(id);
     if (place === null) return null;
-    const seen = { workspace: place, head, at: performance.now() };
+    const seen = { workspace: place, head, held, at: performance.now() };
     if (forgotten !== this.#forgotten) return seen;
     this.#seen.set(id, seen);
     dropOldest(this.#seen, KNOWN_SESSIONS);

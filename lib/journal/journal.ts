@@ -21,6 +21,8 @@ export interface Journal {
   readStored(session: string, options?: { readonly after?: number; readonly limit?: number }): Promise<readonly StoredRow[]>;
   /** `seq` of the last event; 0 for an unknown session. */
   head(session: string): Promise<number>;
+  /** The head and who has the session, of one moment and without a look at any other session. */
+  standing(session: string): Promise<Standing>;
   /** Newest first; `before` goes on behind a row of an earlier list. */
   list(options?: { readonly limit?: number; readonly before?: ListCursor }): Promise<readonly SessionSummary[]>;
   /**
@@ -41,6 +43,13 @@ export interface Journal {
 
 /** The place of one row in the order of `list`. */
 export type ListCursor = Pick<SessionSummary, "updated_at" | "session">;
+
+export interface Standing {
+  /** As `head` has it. */
+  readonly head: number;
+  /** A runtime that lives has its lease. */
+  readonly held: boolean;
+}
 
 export type LogRow =
   | { readonly kind: "event"; readonly event: StoredEvent }

@@ -14,6 +14,7 @@ import {
   type ListCursor,
   type LogRow,
   type SessionSummary,
+  type Standing,
   type StoredRow,
 } from "./journal.ts";
 import { HeldLease, stillHolds, toPredecessor } from "./lease.ts";
@@ -63,6 +64,10 @@ class MemoryJournal implements Journal {
   async head(session: string): Promise<number> {
     this.#checkOpen();
     return this.#logs.get(session)?.bodies.length ?? 0;
+  }
+
+  async standing(session: string): Promise<Standing> {
+    return { head: await this.head(session), held: this.#holder(session) !== null };
   }
 
   async list({ before, ...options }: { readonly limit?: number; readonly before?: ListCursor } = {}): Promise<readonly SessionSummary[]> {

@@ -15,6 +15,7 @@ import {
   type ListCursor,
   type LogRow,
   type SessionSummary,
+  type Standing,
   type StoredRow,
 } from "./journal.ts";
 import { HeldLease, RENEW_MS, toPredecessor } from "./lease.ts";
@@ -25,6 +26,7 @@ import {
   readChunk,
   readHead,
   readRequests,
+  readStanding,
   readSummaries,
   removeLog,
   renewLease,
@@ -95,6 +97,10 @@ class SqliteJournal implements Journal {
 
   head(session: string): Promise<number> {
     return this.#writer.read((store) => readHead(store, session));
+  }
+
+  standing(session: string): Promise<Standing> {
+    return this.#writer.read((store) => readStanding(store, session));
   }
 
   list({ limit, before }: { readonly limit?: number; readonly before?: ListCursor } = {}): Promise<readonly SessionSummary[]> {

@@ -12,6 +12,7 @@ import {
   type ListCursor,
   type LogRow,
   type SessionSummary,
+  type Standing,
 } from "./journal.ts";
 import { type HeldLease, LEASE_MS, spanOf, stillHolds } from "./lease.ts";
 import type { Store } from "./store.ts";
@@ -114,6 +115,14 @@ function missing(first: number, last: number): LogRow {
 export function readHead(store: Store, session: string): number {
   const row = store.statement("SELECT max(seq) AS head FROM events WHERE session = ?").get(session) as { readonly head: number | null };
   return row.head ?? 0;
+}
+
+export function readStanding(store: Store, session: string): Standing {
+  const { head, ...lease } = store.statement(`
+    SELECT (SELECT max(seq) FROM events WHERE session = ?1) AS head, token, runtime, pid, start_time, place, expires_at
+    FROM (SELECT 1) LEFT JOIN leases ON session = ?1
+  `).get(session) as unknown as { readonly head: number | null } & (LeaseRow | { readonly token: null });
+  return { head: head ?? 0, held: lease.token !== null && isHeld(lease) };
 }
 
 /** Newest first; a negative `limit` is none. */

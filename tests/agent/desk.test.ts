@@ -96,6 +96,17 @@ describe("a desk", () => {
     expect(await refusalOf(desk.prompt(id, "go", go))).toBe("interrupted");
   });
 
+  test("looks at one session without a look at the others", async () => {
+    const { desk, agent } = await openDesk([]);
+    const other = await openDesk([{ text: ["a", "b"], delay_ms: 60_000 }]);
+    const id = await idOf(other.desk);
+    await other.desk.prompt(id, "go", go);
+    const journal = agent.log as unknown as { list: () => Promise<never> };
+    journal.list = () => Promise.reject(new Error("every session was looked at"));
+    expect((await desk.view(id)).status).toBe("held");
+    expect(await refusalOf(desk.answer(id, "call_none", { decision: "deny", by: "test" }))).toBe("settled");
+  });
+
   test("goes on after its journal failed in one session, with that session too", async () => {
     const { desk, agent } = await openDesk([{ text: "one" }, { text: "two" }]);
     const [id, bystander] = [await idOf(desk), await idOf(desk)];

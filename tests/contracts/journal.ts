@@ -238,6 +238,19 @@ export function journalContract(subject: JournalSubject): void {
       expect((await journal.list())[0]).toMatchObject({ status: "idle", mode: "plan", model: "local/large", seq: 5, turns: 1 });
     });
 
+    claim("standing() tells a session's head, and whether somebody holds it", async () => {
+      const [lease, other] = [await hold(), await hold()];
+      await journal.append(other, 0, [opened(other.session)]);
+      expect(await journal.standing(lease.session)).toEqual({ head: 0, held: true });
+      await journal.append(lease, 0, [opened(lease.session), prompted(lease.session, 2, "hello")]);
+      expect(await journal.standing(lease.session)).toEqual({ head: 2, held: true });
+      await lease.release();
+      expect(await journal.standing(lease.session)).toEqual({ head: 2, held: false });
+      await journal.acquire(lease.session, deadOwner());
+      expect(await journal.standing(lease.session)).toEqual({ head: 2, held: false });
+      expect(await journal.standing(newSession())).toEqual({ head: 0, held: false });
+    });
+
     claim("list() goes on behind a row, also among rows of one moment, and never shows one twice", async () => {
       const leases = await Promise.all(Array.from({ length: 5 }, () => hold()));
       for (const [index, lease] of leases.entries()) {
