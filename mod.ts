@@ -33,16 +33,15 @@ export { ConfigError, UsageError } from "./lib/config/error.ts";
 export { type AgentApp, createApp, type EmbedOptions, openServerLog, type ServerLog, startServer } from "./lib/http/embed.ts";
 export type { Closing, RunningServer, ServerOptions } from "./lib/http/serve.ts";
 export {
-  ApiProblem,
   type ApprovalBody,
   type Client,
-  type ClientOptions,
   createClient,
   type FollowOptions,
   type NewSessionBody,
   type PromptOptions,
   type SessionDocument,
 } from "./lib/http/client.ts";
+export { ApiProblem, type ClientOptions } from "./lib/http/client-request.ts";
 export type { ClientEvent } from "./lib/http/client-events.ts";
 export { type ConfigurationRow, listConfiguration } from "./lib/config/listing.ts";
 export { resolvePaths } from "./lib/config/paths.ts";

@@ -18,6 +18,7 @@ import { DeskRefusal, workspaceGone } from "./desk-refusal.ts";
 import { isInPlace } from "./in-place.ts";
 import { inputDigest } from "../gate/authorize.ts";
 import type { Answer, Question } from "./approver.ts";
+import type { Mode } from "../session/outcome.ts";
 import type { FeedEvent } from "./feed.ts";
 import type { PromptedBy, Session, TurnOptions } from "./session.ts";
 import type { StopReason, TurnResult } from "./turn.ts";
@@ -159,6 +160,22 @@ export class DeskSession {
     ended.promise.catch(() => undefined);
     this.#queue.push({ text, by, ended });
     return { turn: this.session.state().counts.turns + this.#queue.length, queued: true, ended: ended.promise };
+  }
+
+  /**
+   * Holds for every call that was not decided yet, also one that is asked about. The event that says so; the last one
+   * that there is, if it was the mode before. @throws {DeskRefusal}
+   */
+  async changeMode(mode: Mode, by: string): Promise<number> {
+    const before = this.session.state();
+    if (before.header?.mode === mode) return before.seq;
+    this.#checkInPlace();
+    try {
+      return await this.session.changeMode(mode, by);
+    } catch (error) {
+      this.#broken = true;
+      throw error;
+    }
   }
 
   /** Takes up a turn that was left open. @throws {DeskRefusal} nothing is open, or it is running. */

@@ -10,6 +10,7 @@
  */
 import { UsageError } from "../config/error.ts";
 import { JournalHeld, type SessionSummary } from "../journal/journal.ts";
+import type { Mode } from "../session/outcome.ts";
 import type { SessionState } from "../session/state.ts";
 import type { SessionStatus } from "../session/status.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
@@ -164,6 +165,14 @@ export class Desk {
         this.#checkMayBegin(session);
         return session.resume();
       });
+    });
+  }
+
+  /** Holds at once, also for a turn that runs; the last event that there is then. */
+  changeMode(id: string, mode: Mode, by: string): Promise<number> {
+    return this.#within(id, async () => {
+      this.#checkNotDraining();
+      return await this.#use(id, (session) => session.changeMode(mode, by));
     });
   }
 

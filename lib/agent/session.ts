@@ -107,9 +107,15 @@ export class Session {
     return { turn: this.state().counts.turns, durable: recorded.durable, ended: this.#run(options) };
   }
 
-  /** Holds for every call that is not authorized yet, also of a turn that runs. @throws what the journal throws. */
-  async changeMode(mode: Mode, by: string): Promise<void> {
-    await this.#recorder.mustRecord({ type: "change_mode", at: now(), mode, by }).durable;
+  /**
+   * Holds for every call that is not authorized yet, also of a turn that runs. The number of the event that says so.
+   * @throws what the journal throws.
+   */
+  async changeMode(mode: Mode, by: string): Promise<number> {
+    const { durable } = this.#recorder.mustRecord({ type: "change_mode", at: now(), mode, by });
+    const { seq } = this.state();
+    await durable;
+    return seq;
   }
 
   /** Resolves when all that was recorded is durable. @throws what the journal throws. */

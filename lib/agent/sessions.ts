@@ -21,6 +21,7 @@ import type { Approver } from "./approver.ts";
 import type { SessionModel } from "./code-model.ts";
 import { Feed } from "./feed.ts";
 import { newHookId, newSessionId, now } from "./ids.ts";
+import { isInPlace } from "./in-place.ts";
 import { knownFiles } from "./known-files.ts";
 import { closeChildren, endLeftovers } from "./leftovers.ts";
 import { DAMAGED, readState } from "./log-state.ts";
@@ -278,9 +279,12 @@ function limitsOf({ plain, ceilings }: Configuration): Pick<TurnPorts, "limits" 
   };
 }
 
-/** Hooks run under the same supervisor as tools, so that nothing of them outlives them. */
+/** Hooks run under the same supervisor as tools, so that nothing of them outlives them, and where tools run. */
 function openHooks(ground: SessionGround, { workspace, policy }: Workshop, session: string): Hooks {
-  const run: HookRunner = (launch, signal) => ground.supervisor.run({ session, call: newHookId(), launch, signal });
+  const run: HookRunner = async (launch, signal) => {
+    if (!isInPlace(workspace)) throw new Error(`the folder of this session, "${workspace}", is not there any more as it was`);
+    return await ground.supervisor.run({ session, call: newHookId(), launch, signal });
+  };
   return createHooks(policy.hooks, run, { workspace, env: policy.inherited.env, shell: hookShell() });
 }
 

@@ -9,7 +9,12 @@
 import type { SessionEvent } from "../session/event.ts";
 import type { LiveEvent } from "../session/live.ts";
 
-/** What a session's followers get. A newer server may send types that are not among these. */
+/**
+ * What a session's followers get, as the server sends it. A newer server may send types that are not among these.
+ *
+ * Live events are passed on as they come: behind each `connected` those with `whole` say what is live by then, and take the
+ * place of what was told before. The client keeps no text of its own that it could be laid over.
+ */
 export type ClientEvent =
   /** Of the client itself: a connection stands, and what is behind `after` follows. After a restart look at the session's status. */
   | { readonly type: "connected"; readonly after: number }

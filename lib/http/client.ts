@@ -5,17 +5,9 @@
  * Its types are those that the OpenAPI document is made from.
  */
 import type { InferInput, InferOutput } from "valibot";
+import { ApiProblem, type ClientOptions, type Input, type Operation, sendRequest } from "./client-request.ts";
 import { type ClientEvent, type Connect, followEvents, sleep } from "./client-events.ts";
 import type * as api from "./schemas.ts";
-
-export interface ClientOptions {
-  /** As `orrery serve` prints it. */
-  readonly url: string;
-  /** What is in the token's file; as a function it is asked for at each request. */
-  readonly token: string | (() => string | Promise<string>);
-  /** Takes the place of the host's own. */
-  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
-}
 
 export interface FollowOptions {
   /** The last event that was seen; 0, the default: none. */
@@ -35,43 +27,9 @@ export type SessionDocument = InferOutput<typeof api.SessionState>;
 export type NewSessionBody = InferInput<typeof api.NewSession>;
 export type ApprovalBody = InferInput<typeof api.ApprovalAnswer>;
 
-/** What the server answers when it does not do what it was asked (RFC 9457). */
-export class ApiProblem extends Error {
-  override readonly name = "ApiProblem";
-  constructor(
-    readonly status: number,
-    /** The end of the problem's type: `busy`, `unknown_session`, … */
-    readonly code: string,
-    detail: string,
-    readonly errors: readonly { readonly pointer: string; readonly detail: string }[] = [],
-    readonly retry_after_ms: number | null = null,
-  ) {
-    super(detail);
-  }
-}
-
-/** By the names that OpenAPI has for them. */
-export const OPERATIONS = {
-  capabilities: "GET /v1/capabilities",
-  listTools: "GET /v1/tools",
-  listSessions: "GET /v1/sessions",
-  createSession: "POST /v1/sessions",
-  getSession: "GET /v1/sessions/{id}",
-  deleteSession: "DELETE /v1/sessions/{id}",
-  prompt: "POST /v1/sessions/{id}/prompts",
-  resume: "POST /v1/sessions/{id}/resume",
-  cancel: "POST /v1/sessions/{id}/cancel",
-  forkSession: "POST /v1/sessions/{id}/fork",
-  answerApproval: "POST /v1/sessions/{id}/approvals/{call}",
-  getCall: "GET /v1/sessions/{id}/calls/{call}",
-  getEvents: "GET /v1/sessions/{id}/events",
-} as const;
-
 /** About six seconds in all. */
 const PROMPT_TRIES = 6;
 const FIRST_PAUSE_MS = 100;
-
-type Operation = keyof typeof OPERATIONS;
 
 type SentPrompt = PromptOptions & { readonly idempotency_key: string; readonly signal: AbortSignal };
 
@@ -79,15 +37,6 @@ interface Taken {
   readonly taken: InferOutput<typeof api.PromptTaken>;
   /** It was taken before. */
   readonly repeated: boolean;
-}
-
-interface Input {
-  readonly id?: string;
-  readonly call?: string;
-  readonly query?: Readonly<Record<string, string | number | undefined>>;
-  readonly body?: object;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -196,6 +145,11 @@ export class Client {
     return this.#json("cancel", { id, body });
   }
 
+  /** Holds for every call that was not decided yet, also in a turn that runs. */
+  changeMode(id: string, body: InferInput<typeof api.NewMode>): Promise<InferOutput<typeof api.ModeChanged>> {
+    return this.#json("changeMode", { id, body });
+  }
+
   fork(id: string, body: InferInput<typeof api.ForkAt> = {}): Promise<InferOutput<typeof api.Forked>> {
     return this.#json("forkSession", { id, body });
   }
@@ -250,34 +204,7 @@ export class Client {
   }
 
   /** @throws {ApiProblem} @throws what `fetch` throws. */
-  async #ask(operation: Operation, { id = "", call = "", query = {}, body, headers, signal }: Input): Promise<Response> {
-    const { url, token, fetch: send = fetch } = this.#options;
-    const [method = "", path = ""] = OPERATIONS[operation].split(" ");
-    const given = Object.entries(query).flatMap(([name, value]) => value === undefined ? [] : [[name, String(value)]]);
-    const search = given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
-    const place = path.replace("{id}", encodeURIComponent(id)).replace("{call}", encodeURIComponent(call));
-    const response = await send(`${url.replace(/\/+$/, "")}${place}${search}`, {
-      method,
-      headers: {
-        authorization: `Bearer ${typeof token === "string" ? token : await token()}`,
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      ...(signal === undefined ? {} : { signal }),
-    });
-    if (!response.ok) throw await toProblem(response);
-    return response;
+  #ask(operation: Operation, input: Input): Promise<Response> {
+    return sendRequest(this.#options, operation, input);
   }
-}
-
-async function toProblem(response: Response): Promise<ApiProblem> {
-  const text = await response.text();
-  const seconds = Number(response.headers.get("retry-after") ?? NaN);
-  const retry_after_ms = Number.isFinite(seconds) ? seconds * 1000 : null;
-  if (!(response.headers.get("content-type") ?? "").startsWith("application/problem+json")) {
-    return new ApiProblem(response.status, "unknown", `The server answered with status ${response.status}`, [], retry_after_ms);
-  }
-  const { type, detail, errors } = JSON.parse(text) as InferOutput<typeof api.ProblemBody>;
-  return new ApiProblem(response.status, type.slice(type.lastIndexOf(":") + 1), detail, errors, retry_after_ms);
 }

@@ -1,5 +1,5 @@
 /** What a request carries on its way through the app. */
-import type { IncomingHead } from "./listen.ts";
+import type { IncomingHead } from "./exchange.ts";
 
 export interface AppEnv {
   Bindings: {

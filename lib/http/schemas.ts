@@ -43,6 +43,7 @@ export const ApprovalAnswer = v.strictObject({
 
 /** `grace_ms`: how long calls that run may go on before they are ended. */
 export const Cancel = v.strictObject({ grace_ms: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(3600_000))) });
+export const NewMode = v.strictObject({ mode: Mode });
 export const ForkAt = v.strictObject({ at: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1))) });
 export const Nothing = v.strictObject({});
 export const LoginCode = v.strictObject({ code: text(512) });
@@ -146,6 +147,8 @@ export const TurnEnded = v.object({
 });
 export const ApprovalTaken = v.object({ call: CallId, decision: v.picklist(["allow", "deny"]) });
 export const Cancelled = v.object({ turn: natural, dropped: natural });
+/** `seq`: the event from which on it holds, or the last one if it was the mode before. */
+export const ModeChanged = v.object({ mode: Mode, seq: natural });
 export const Forked = v.object({ session: SessionId, from: SessionId, from_seq: natural });
 export const Login = v.object({ token: v.string() });
 

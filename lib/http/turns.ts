@@ -74,6 +74,25 @@ export function addTurnRoutes(app: Hono<AppEnv>, desk: Desk): void {
   );
 
   app.post(
+    "/v1/sessions/:id/mode",
+    describe({
+      id: "changeMode",
+      summary: "Change the mode of a session",
+      description: "Holds for every call that was not decided yet, also in a turn that runs and for one that waits for an answer.",
+      answers: { 200: api.ModeChanged },
+      takes: ["Idempotency-Key"],
+      gives: { 200: KEPT },
+    }),
+    checkPath(api.SessionPath),
+    takesNoQuery,
+    checkBody(api.NewMode),
+    async (c) => {
+      const { mode } = c.req.valid("json");
+      return answer(c, api.ModeChanged, { mode, seq: await desk.changeMode(c.req.valid("param").id, mode, SOURCE) });
+    },
+  );
+
+  app.post(
     "/v1/sessions/:id/approvals/:call",
     describe({
       id: "answerApproval",

@@ -57,6 +57,7 @@ describe("the OpenAPI document", () => {
       "POST /v1/sessions/{id}/approvals/{call}",
       "POST /v1/sessions/{id}/cancel",
       "POST /v1/sessions/{id}/fork",
+      "POST /v1/sessions/{id}/mode",
       "POST /v1/sessions/{id}/prompts",
       "POST /v1/sessions/{id}/resume",
     ]);
@@ -80,7 +81,7 @@ describe("the OpenAPI document", () => {
     expect(headers("/v1/sessions/{id}/events", "get")).toEqual(["Last-Event-ID"]);
     const keyed = operations.filter(({ parameters = [] }) => parameters.some(({ name }) => name === "Idempotency-Key"));
     expect(keyed.map(({ operationId }) => operationId).toSorted()).toEqual(
-      ["answerApproval", "cancel", "createSession", "forkSession", "prompt", "resume"],
+      ["answerApproval", "cancel", "changeMode", "createSession", "forkSession", "prompt", "resume"],
     );
     const given = (path: string, method: string, status: string) => Object.keys(document.paths[path][method].responses[status].headers);
     expect(given("/v1/sessions", "post", "201")).toEqual(["X-Request-Id", "Location", "ETag", "Idempotency-Replayed"]);

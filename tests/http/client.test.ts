@@ -2,7 +2,8 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { Validator } from "@cfworker/json-schema";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { ApiProblem, type Client, createClient, OPERATIONS } from "../../lib/http/client.ts";
+import { type Client, createClient } from "../../lib/http/client.ts";
+import { ApiProblem, OPERATIONS } from "../../lib/http/client-request.ts";
 import type { ClientEvent } from "../../lib/http/client-events.ts";
 import { startServer } from "../../lib/http/serve.ts";
 import { type CuttingProxy, startCuttingProxy } from "../fixtures/cutting-proxy.ts";
@@ -83,6 +84,7 @@ describe("the client", () => {
       }
       if (event.type === "turn_ended") break;
     }
+    check("changeMode", 200, await client.changeMode(session, { mode: "plan" }));
     check("getSession", 200, await client.state(session));
     check("getCall", 200, await client.call(session, asked));
     check("listSessions", 200, await client.sessions({ limit: 1 }));

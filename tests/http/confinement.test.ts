@@ -106,6 +106,28 @@ describe("a folder that leads out of the roots since its session was opened", ()
     expect(await readdir(outside())).toEqual([]);
   });
 
+  test("is left by the hooks of a turn that runs: a call they guard is refused, and none of them is started", async () => {
+    const hook = (name: string) => [{ hooks: [{ type: "command", command: `touch ${name}` }] }];
+    await start({
+      script: [{
+        calls: [call("bash", { command: 'here=$(pwd) && mv "$here" "$here-before" && ln -s ../outside "$here"' }), touch],
+      }, { text: "done" }],
+      prepare: async ({ home }) => {
+        await mkdir(join(home, "config"), { recursive: true });
+        const hooks = { PreToolUse: hook("before"), PostToolUse: hook("after"), Stop: hook("stop") };
+        await writeFile(join(home, "config/settings.json"), JSON.stringify({ hooks }));
+      },
+    });
+    expect((await ask("POST", "/prompts?wait=true", { text: "go" })).body.reason).toBe("completed");
+    expect(existsSync(join(`${folder()}-before`, "before"))).toBe(true);
+    expect(await readdir(outside())).toEqual([]);
+    const { calls } = (await ask("GET", "")).body;
+    expect(calls[1].result.text).toContain("not there any more as it was");
+    const { events } = (await ask("GET", "/events")).body as { events: readonly { type: string; text?: string; code?: string }[] };
+    const failed = events.filter(({ type, code }) => type === "notice" && code === "hook_failed").map(({ text = "" }) => text);
+    expect(failed.map((text) => text.includes("not there any more as it was"))).toEqual([true, true]);
+  });
+
   test("is not worked in by a prompt that waited", async () => {
     await start({
       script: [{ calls: [call("bash", { command: "touch ../begun; while [ ! -e ../open ]; do sleep 0.02; done" })] }, { text: "one" }, {

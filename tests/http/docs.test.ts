@@ -30,10 +30,11 @@ test.skipIf(!hasCurl)("the page's commands do what the page says", async () => {
   expect(blocks[3]).toContain('"text":"about 400"');
   expect(blocks[4]).toBe('{"turn":2}{"turn":2}');
   expect(blocks[5]).toContain('"decision":"allow"');
-  expect(blocks[6]).toContain('"dropped":1');
+  expect(blocks[6]).toContain('{"mode":"auto-accept","seq":');
+  expect(blocks[7]).toContain('"dropped":1');
   expect(existsSync(join(subject.workspace.path, "made"))).toBe(true);
-  expect(blocks[8]).toContain("id: 1\ndata: {");
-  expect(blocks[9]).toContain('{"status":"ready"}');
+  expect(blocks[9]).toContain("id: 1\ndata: {");
+  expect(blocks[10]).toContain('{"status":"ready"}');
 }, 30_000);
 
 test("the page names every route and every problem", async () => {

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
-import { type Answer, LIMITS, listen, type Listener, type ListenLimits } from "../../lib/http/listen.ts";
+import type { Answer } from "../../lib/http/exchange.ts";
+import { LIMITS, listen, type Listener, type ListenLimits } from "../../lib/http/listen.ts";
 import { gonePeers, watchPeers } from "../../lib/http/peers.ts";
 
 let listener: Listener | null = null;

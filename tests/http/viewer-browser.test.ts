@@ -228,6 +228,34 @@ inBrowser("an approval", () => {
     expect(wrong).toEqual([]);
   }, LIMIT);
 
+  test("is not needed any more when the mode is changed, which takes more than going through the choices", async () => {
+    const { page, session, wrong } = await watch(
+      {
+        script: [{ calls: [call("touch_it", { file: "made" })] }, { text: "done" }],
+        prepare: (workspace) => workspace.tool("touch_it", 'touch "$STELLA_INPUT_FILE"', 'approval = "always"'),
+      },
+      {},
+      { mode: "normal" },
+    );
+    await prompt(session);
+    await status(page, "Waits for you");
+    const mode = page.getByLabel("Mode", { exact: true });
+    expect(await mode.inputValue()).toBe("normal");
+    await mode.focus();
+    await mode.selectOption("yolo");
+    await drawn(page);
+    await status(page, "Waits for you");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await page.locator(".remark", { hasText: "Mode: yolo" }).waitFor();
+    await page.locator(".remark", { hasText: "Turn 1 completed" }).waitFor();
+    await status(page, "Idle");
+    expect(await page.locator("#change-mode").isDisabled()).toBe(true);
+    const { events } = (await subject.ask("GET", `/v1/sessions/${session}/events`)).body as { events: readonly { type: string }[] };
+    expect(events.filter(({ type }) => type === "mode_changed")).toHaveLength(1);
+    expect(wrong).toEqual([]);
+  }, LIMIT);
+
   test("is refused with a reason, which the log has", async () => {
     const { page, session } = await watch(asking([{ calls: [call("act")] }, { text: "done" }]));
     await prompt(session);
@@ -698,6 +726,30 @@ inBrowser("a prompt that waits", () => {
     expect(await page.locator("#queued").isHidden()).toBe(true);
     await page.locator("#send").click();
     await page.locator("#conversation", { hasText: "waits its turn" }).waitFor();
+    expect(wrong).toEqual([]);
+  }, LIMIT);
+
+  test("is said not to have run after a reload too, until that is dismissed", async () => {
+    const { page, session, wrong } = await watch({ script: [SILENT] });
+    await prompt(session);
+    await status(page, "Running");
+    await page.locator("#prompt").fill("waits its turn");
+    await page.locator("#send").click();
+    await page.locator("#queued li", { hasText: "waits its turn" }).waitFor();
+    await page.reload();
+    await page.locator("#queued li", { hasText: "Queued" }).filter({ hasText: "waits its turn" }).waitFor();
+    expect(await page.locator("#queued .dropped").count()).toBe(0);
+    await page.locator("#stop").click();
+    await page.locator("#queued .dropped", { hasText: "waits its turn" }).waitFor();
+    await page.reload();
+    await page.locator("#queued .dropped", { hasText: "waits its turn" }).waitFor();
+    await page.getByRole("button", { name: "Dismiss" }).click();
+    await page.reload();
+    await status(page, "Idle");
+    await page.locator("#prompt").fill("second");
+    await page.locator("#send").click();
+    await page.locator("#conversation", { hasText: "second" }).waitFor();
+    expect(await page.locator("#queued").isHidden()).toBe(true);
     expect(wrong).toEqual([]);
   }, LIMIT);
 

@@ -7,7 +7,7 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ApiProblem } from "../../lib/http/client.ts";
+import { ApiProblem } from "../../lib/http/client-request.ts";
 import { isKnown, parseEvent, type SessionEvent } from "../../lib/session/event.ts";
 import { isAlive } from "../fixtures/alive.ts";
 import { endServing, type Serving, startServing } from "../fixtures/serving.ts";

@@ -6,7 +6,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ApiProblem } from "../../lib/http/client.ts";
+import type { ApiProblem } from "../../lib/http/client-request.ts";
 import type { ClientEvent } from "../../lib/http/client-events.ts";
 import { isAlive } from "../fixtures/alive.ts";
 import { httpClientExample, runPython } from "../fixtures/python.ts";

@@ -4,6 +4,7 @@
  * opens an address sends none. The script fills it in.
  */
 import { raw } from "hono/html";
+import { Mode } from "../../session/outcome.ts";
 
 export interface PageParts {
   readonly style: string;
@@ -189,6 +190,14 @@ function Facts() {
       </section>
       <section>
         <h2>Session</h2>
+        <form id="mode-form">
+          <label for="mode">Mode</label>
+          <span>
+            <select id="mode">{Mode.options.map((mode) => <option key={mode} value={mode}>{mode}</option>)}</select>
+            <button id="change-mode" type="submit" class="plain" disabled>Change</button>
+          </span>
+          <p id="mode-word" class="error" role="alert"></p>
+        </form>
         <dl id="facts"></dl>
       </section>
     </aside>

@@ -16,7 +16,7 @@ export interface ComposerHooks {
   live(): void;
   sent(): void;
   /** What became of a prompt that was sent; `lost`: no answer came. */
-  sending(key: string, text: string, arrived: "queued" | "begun" | "refused" | "lost"): void;
+  sending(key: string, text: string, arrived: "sent" | "queued" | "begun" | "refused" | "lost"): void;
 }
 
 /** What was typed and not sent, by session. */
@@ -98,6 +98,7 @@ export class Composer {
     if (text.trim() === "") return;
     const key = this.#key?.text === text ? this.#key.key : newKey();
     this.#key = { text, key };
+    this.#hooks.sending(key, text, "sent");
     const sent = this.#api.post<{ readonly queued?: boolean }>(`${this.#path}/prompts`, { text, if_busy: "queue" }, key);
     const { queued = false } = await sent.catch((error: unknown) => {
       this.#hooks.sending(key, text, error instanceof Refusal && error.status !== 0 ? "refused" : "lost");

@@ -40,7 +40,6 @@ function rows({ header, usage, turn, forked_from }: Story, events: number): read
   const cost = usage.cost_usd === undefined ? "" : ` \u00b7 $${usage.cost_usd.toFixed(usage.cost_usd < 1 ? 4 : 2)}`;
   return [
     ["Model", toVisible(modelName(header.model))],
-    ["Mode", toVisible(header.mode)],
     ["Workspace", toVisible(header.workspace)],
     ["Tokens", `${count(usage.input_tokens)} in \u00b7 ${count(usage.output_tokens)} out${cost}`],
     ["Log", `${plural(events, "event")}${turn.kind === "none" ? "" : `, ${plural(turn.turn, "turn")}`}`],

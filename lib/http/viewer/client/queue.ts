@@ -4,6 +4,7 @@
  */
 import type { Api } from "./api.ts";
 import { button, h, setChildren } from "./dom.ts";
+import { forgetPrompt, keepPrompt, keptPrompts } from "./sent.ts";
 import { toVisible } from "./text.ts";
 import type { RecordedEvent } from "./wire.ts";
 
@@ -17,8 +18,8 @@ interface Answer {
   readonly queued: readonly Waiting[];
 }
 
-/** What this page sent, for as long as it is open, whichever session it shows. */
-const sent = new Map<string, Map<string, string>>();
+/** What this tab sent, whichever session it shows. */
+const sent = keptPrompts();
 
 export class Queue {
   readonly #list: HTMLElement;
@@ -42,21 +43,27 @@ export class Queue {
     this.#draw();
   }
 
+  /** It is on its way: nothing can be told of it yet, but should the page be gone when its answer comes. */
+  send(key: string, text: string): void {
+    keepPrompt(this.#session, key, text);
+  }
+
   /** It waits, or nobody knows. The log may have it before its answer came. */
   add(key: string, text: string): void {
     if (!this.#begun.has(key)) this.#mine.set(key, text);
   }
 
-  /** It was refused, or began at once. */
+  /** It was refused, began at once, or is of no more interest. */
   remove(key: string): void {
     this.#mine.delete(key);
+    forgetPrompt(this.#session, key);
   }
 
   note(event: RecordedEvent): void {
     this.#seq = event.seq;
     if (event.type !== "prompted" || event.key === undefined) return this.#draw();
     this.#begun.add(event.key);
-    this.#mine.delete(event.key);
+    this.remove(event.key);
     this.#draw();
   }
 
@@ -86,7 +93,7 @@ export class Queue {
 
   #droppedRow(key: string, text: string): HTMLElement {
     const leave = (then: () => void) => () => {
-      this.#mine.delete(key);
+      this.remove(key);
       then();
       this.#draw();
     };

@@ -14,6 +14,7 @@ import { Facts } from "./facts.ts";
 import { follow, type Link } from "./follow.ts";
 import { clock } from "./format.ts";
 import { Live } from "./live.ts";
+import { ModeChoice } from "./mode.ts";
 import { indexOf, Player } from "./player.ts";
 import { drawHead, drawProgress } from "./session-head.ts";
 import { Queue } from "./queue.ts";
@@ -52,6 +53,7 @@ export class SessionView {
   readonly #composer: Composer;
   readonly #queue: Queue;
   readonly #facts = new Facts();
+  readonly #mode: ModeChoice;
   readonly #drawSoon = onFrame(() => this.#draw());
   #events: RecordedEvent[] = [];
   #story = new Story();
@@ -87,6 +89,7 @@ export class SessionView {
       signal,
     );
     this.#queue = new Queue(part("queued"), api, session, (text) => this.#composer.restore(text));
+    this.#mode = new ModeChoice(api, session, signal);
     this.#player = new Player(() => this.#events, (seq) => this.look(seq), signal);
     hooks.conversation.clear();
     hooks.timeline.clear();
@@ -207,6 +210,7 @@ export class SessionView {
     this.#composer.draw({ story, status: this.#status(), past: this.#at });
     this.#player.draw(this.#at);
     this.#facts.draw(story, this.#events.length);
+    this.#mode.draw(story.header?.mode ?? "", !past && this.#word !== "held");
     timeline.draw(this.#story, this.#now(), past ? story : null);
     this.#drawHead(story);
     if (follow) conversation.toEnd();
@@ -247,6 +251,7 @@ export class SessionView {
   }
 
   #sending(...[key, text, arrived]: Parameters<ComposerHooks["sending"]>): void {
+    if (arrived === "sent") return this.#queue.send(key, text);
     if (arrived === "begun" || arrived === "refused") return this.#queue.remove(key);
     this.#queue.add(key, text);
     this.#queue.look(this.#stop.signal);
