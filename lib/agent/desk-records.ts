@@ -1,12 +1,11 @@
 /** What the journal holds of the sessions that a desk is for, without opening any. */
-import { realpathSync } from "node:fs";
-import { resolve, sep } from "node:path";
+import { realpathSync, statSync } from "node:fs";
+import { isAbsolute, resolve, sep } from "node:path";
 import { isKnown } from "../session/event.ts";
 import { initialState, type SessionState } from "../session/state.ts";
-import type { SessionStatus } from "../session/status.ts";
 import type { Standing } from "../journal/journal.ts";
 import type { Log } from "./agent.ts";
-import { DeskRefusal, notAdmitted, workspaceGone } from "./desk-refusal.ts";
+import { DeskRefusal, notAbsolute, notAdmitted, workspaceGone } from "./desk-refusal.ts";
 import { isInPlace } from "./in-place.ts";
 import { readState } from "./log-state.ts";
 
@@ -14,6 +13,8 @@ const KNOWN_STATES = 16;
 const KNOWN_SESSIONS = 1024;
 /** Clients that look together share one look at the journal. What this runtime writes itself is never seen late. */
 const FRESH_MS = 20;
+/** At a session that is written to all the time. */
+const MOST_LOOKS = 3;
 
 interface Seen extends Standing {
   readonly workspace: string;
@@ -47,18 +48,20 @@ export class Records {
     if (!isInPlace(workspace)) throw workspaceGone(id, workspace);
   }
 
-  /** The state that the journal leads to; what was folded before is not read again. @throws {DeskRefusal} */
-  async state(id: string): Promise<SessionState> {
-    const known = this.#states.get(id) ?? initialState;
-    const head = await this.head(id);
-    const { state } = known.seq === head ? { state: known } : await readState(this.#log(), id, known.seq < head ? known : initialState);
-    this.#remember(id, state);
-    return state;
-  }
-
-  /** Of a session whose turn is open and that nobody here drives. @throws {DeskRefusal} */
-  async statusOfOpenTurn(id: string): Promise<SessionStatus> {
-    return (await this.#find(id)).held ? "held" : "interrupted";
+  /**
+   * The state that the journal leads to, and whether a runtime had the session then; what was folded before is not read
+   * again. @throws {DeskRefusal}
+   */
+  async view(id: string): Promise<{ readonly state: SessionState; readonly held: boolean }> {
+    for (let looks = 1;; looks++) {
+      const known = this.#states.get(id) ?? initialState;
+      const { head, held } = await this.#find(id);
+      const { state } = known.seq === head ? { state: known } : await readState(this.#log(), id, known.seq < head ? known : initialState);
+      this.#remember(id, state);
+      // What was written while it was read has been written by somebody, who may be gone by now.
+      if (state.seq === head || looks === MOST_LOOKS) return { state, held };
+      this.#seen.delete(id);
+    }
   }
 
   forget(id: string): void {
@@ -69,9 +72,11 @@ export class Records {
 
   /** The folder without symlinks. @throws {DeskRefusal} it is none, or not one for this desk; which of them is not said. */
   admit(workspace: string): string {
+    // What a path leads to from where the server was started is nothing that its clients know.
+    if (!isAbsolute(workspace)) throw notAbsolute(workspace);
     try {
       const real = realpathSync(workspace);
-      if (this.admits(real)) return real;
+      if (this.admits(real) && statSync(real).isDirectory()) return real;
     } catch {
       // There is no such folder, or no way to it.
     }

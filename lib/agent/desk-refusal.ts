@@ -56,6 +56,12 @@ export function notAdmitted(workspace: string): DeskRefusal {
   });
 }
 
+export function notAbsolute(workspace: string): DeskRefusal {
+  return new DeskRefusal("unacceptable", `Cannot work in "${workspace}" as it is no absolute path: give one that begins at the root`, {
+    field: "workspace",
+  });
+}
+
 /** Says nothing of where its path leads now. */
 export function workspaceGone(session: string, workspace: string): DeskRefusal {
   return new DeskRefusal(

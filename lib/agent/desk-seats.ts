@@ -48,6 +48,11 @@ export class Seats {
     return session?.broken === true ? null : session;
   }
 
+  /** Whether the session is open here, or about to be, or about to be no more. */
+  has(id: string): boolean {
+    return this.#seats.has(id) || this.#leaving.has(id);
+  }
+
   /** Opens the session if it is not, and keeps it while `work` goes on. */
   async use<T>(id: string, work: (session: DeskSession) => T | Promise<T>): Promise<T> {
     return await this.#sit(id, await this.#take(id), work);

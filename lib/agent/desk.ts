@@ -126,7 +126,7 @@ export class Desk {
       if (options.model !== undefined) await checkModelName(this.#agent, options.model, workspace);
       this.#seats.makeRoom();
       const session = await this.#createIn(workspace, options);
-      return await this.#seats.useNew(session, ({ state, status, queued }) => ({ state, status, queued }));
+      return await this.#seats.useNew(session, viewOf);
     });
   }
 
@@ -138,10 +138,15 @@ export class Desk {
   view(id: string): Promise<SessionView> {
     return refusing(async () => {
       const driven = this.#seats.get(id);
-      if (driven !== null) return { state: driven.state, status: driven.status, queued: driven.queued };
-      const state = await this.#records.state(id);
+      if (driven !== null) return viewOf(driven);
+      const { state, held } = await this.#records.view(id);
+      // It may have been opened meanwhile.
+      const opened = this.#seats.get(id);
+      if (opened !== null) return viewOf(opened);
       if (this.#seats.all.some((session) => session.asksFor(id))) return { state, status: "waiting", queued: [] };
-      return { state, status: state.turn.kind === "idle" ? "idle" : await this.#records.statusOfOpenTurn(id), queued: [] };
+      // Whoever comes or goes here drives nothing.
+      const byOthers = held && !this.#seats.has(id);
+      return { state, status: state.turn.kind === "idle" ? "idle" : byOthers ? "held" : "interrupted", queued: [] };
     });
   }
 
@@ -336,10 +341,10 @@ export class Desk {
   }
 
   async #refuseAnswer(id: string, call: string): Promise<never> {
-    const { turn } = await this.#records.state(id);
+    const { state: { turn }, held } = await this.#records.view(id);
     const calls = turn.kind === "running" && turn.phase.kind === "calling" ? turn.phase.calls : [];
     if (calls.some((each) => each.call === call && each.status.kind === "asking")) {
-      if (await this.#records.statusOfOpenTurn(id) === "held") {
+      if (held) {
         throw new DeskRefusal("held", `Cannot answer call "${call}" here as another runtime has session "${id}" open: answer it there`);
       }
       throw new DeskRefusal("interrupted", `Cannot answer call "${call}" as its turn is not running: resume the session first`);
@@ -363,6 +368,10 @@ export class Desk {
   #checkNotDraining(): void {
     if (this.#draining) throw new DeskRefusal("draining", "Cannot begin anything new as the server is shutting down");
   }
+}
+
+function viewOf({ state, status, queued }: DeskSession): SessionView {
+  return { state, status, queued };
 }
 
 async function refusing<T>(work: () => T | Promise<T>): Promise<T> {

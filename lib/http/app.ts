@@ -59,7 +59,7 @@ export function createApp(desk: Desk, options: AppOptions): App {
     guardHost(hosts),
     requireToken(credentials, isOpen),
     refuseExpectations(),
-    readBody({ ...BODY, ...options.body }),
+    readBody({ ...BODY, ...options.body }, isOpen),
     replayByKey(isOpen, { ...KEYS, ...options.keys }),
   );
   addAboutRoutes(app, desk, { version, metrics, credentials });

@@ -71,7 +71,7 @@ export function requireToken(credentials: Credentials, open: (path: string) => b
 }
 
 function bearer(header: string | undefined): string {
-  return /^Bearer ([\x21-\x7e]{1,512})$/.exec(header ?? "")?.[1] ?? "";
+  return /^Bearer +([\x21-\x7e]{1,512})$/i.exec(header ?? "")?.[1] ?? "";
 }
 
 function digest(text: string): Buffer {

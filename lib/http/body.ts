@@ -4,6 +4,7 @@ import { matchedRoutes } from "hono/route";
 import { faultPosition } from "../session/arguments.ts";
 import { illFormedPlaces } from "../session/well-formed.ts";
 import type { AppEnv } from "./env.ts";
+import { relativePath } from "./place.ts";
 import { Problem } from "./problem.ts";
 
 export interface BodyLimits {
@@ -11,13 +12,17 @@ export interface BodyLimits {
   readonly ms: number;
 }
 
-/** JSON only and in UTF-8, so that no page can make a browser send one without asking first. */
-export function readBody(limits: BodyLimits): MiddlewareHandler<AppEnv> {
+/** Of what anybody may send: without a token there is only a code to give. */
+const OPEN_BYTES = 4096;
+
+/** JSON only and in UTF-8, so that no page can make a browser send one without asking first. `open`: paths that need no token. */
+export function readBody(limits: BodyLimits, open: (path: string) => boolean): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     // Where nothing takes a POST it is the method that is wrong.
     if (c.req.method === "POST" && matchedRoutes(c).some(({ method }) => method === "POST")) {
       checkType(c);
-      const text = await readText(c.req.raw, limits);
+      const bytes = open(relativePath(c)) ? Math.min(limits.bytes, OPEN_BYTES) : limits.bytes;
+      const text = await readText(c.req.raw, { ...limits, bytes });
       c.set("body", parseObject(text));
       // The stream is used up: whoever reads the body later gets this text.
       const { url, method, headers } = c.req.raw;

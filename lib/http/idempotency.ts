@@ -44,6 +44,12 @@ export function replayByKey(except: (path: string) => boolean, limits: KeyLimits
   const kept = new Answers(limits);
   const making = new Map<string, Making>();
   return async (c, next) => {
+    if (c.req.method === "DELETE") {
+      await next();
+      // What was answered about something that is gone is not true any more.
+      if (c.res.ok) kept.dropBelow(c.req.path);
+      return;
+    }
     const given = c.req.method === "POST" && !except(relativePath(c)) ? c.req.header("idempotency-key") : undefined;
     if (given === undefined) return await next();
     if (!/^[\x21-\x7e]{1,255}$/.test(given)) {
@@ -114,6 +120,10 @@ class Answers {
       if (this.#kept.size <= this.#limits.keys && this.#size <= this.#limits.size) return;
       this.#drop(oldest, each);
     }
+  }
+
+  dropBelow(path: string): void {
+    for (const [key, each] of this.#kept) if (key.startsWith(`${path}/`)) this.#drop(key, each);
   }
 
   #drop(key: string, { answer }: Kept): void {

@@ -103,6 +103,7 @@ export function bareProblem(code: ProblemCode, detail: string): Response {
   const request_id = crypto.randomUUID();
   const response = toResponse(new Problem(code, detail), { request_id });
   response.headers.set("x-request-id", request_id);
+  response.headers.set("x-content-type-options", "nosniff");
   return response;
 }
 

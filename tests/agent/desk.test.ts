@@ -107,6 +107,28 @@ describe("a desk", () => {
     expect(await refusalOf(desk.answer(id, "call_none", { decision: "deny", by: "test" }))).toBe("settled");
   });
 
+  test("does not take itself for another runtime while it opens a session", async () => {
+    const slow = [{ text: ["a", "b"], delay_ms: 60_000 }];
+    const { desk, agent } = await openDesk(slow);
+    const other = await openDesk(slow);
+    const id = await idOf(other.desk);
+    await other.desk.prompt(id, "go", go);
+    await other.agent.close();
+    const journal = agent.log as { standing: typeof agent.log.standing };
+    const standing = journal.standing.bind(journal);
+    const opened = Promise.withResolvers<void>();
+    journal.standing = async (session) => {
+      journal.standing = standing;
+      await opened.promise;
+      return await standing(session);
+    };
+    const view = desk.view(id);
+    await desk.resume(id);
+    opened.resolve();
+    expect((await view).status).toBe("running");
+    await desk.cancel(id, 0);
+  });
+
   test("goes on after its journal failed in one session, with that session too", async () => {
     const { desk, agent } = await openDesk([{ text: "one" }, { text: "two" }]);
     const [id, bystander] = [await idOf(desk), await idOf(desk)];

@@ -41,6 +41,13 @@ describe("every route", () => {
     "with more behind the token": (token) => ({ header: `Bearer ${token} x` }),
     "with the token in the query": (token) => ({ query: `?token=${token}&access_token=${token}` }),
   };
+  test("takes the scheme in any case, as RFC 9110 has it", async () => {
+    for (const scheme of ["bearer", "BEARER", "Bearer "]) {
+      const { status } = await subject.ask("GET", "/v1/capabilities", undefined, { authorization: `${scheme} ${subject.token}` });
+      expect([scheme, status]).toEqual([scheme, 200]);
+    }
+  });
+
   for (const [name, way] of Object.entries(ways)) {
     test(`answers 401 ${name}, and nothing happens`, async () => {
       const { header, query = "" } = way(subject.token);

@@ -65,6 +65,19 @@ describe("a folder that leads out of the roots since its session was opened", ()
     ]);
   });
 
+  test("is asked for by its absolute path, and is a folder", async () => {
+    await start();
+    await subject.workspace.write("a-file", "");
+    const { path } = subject.workspace;
+    for (const workspace of ["", ".", "inner", join(path, "a-file"), join(path, "nothing"), `${path}\0`]) {
+      const made = await subject.ask("POST", "/v1/sessions", { workspace });
+      expect([workspace, made.status, made.body.errors?.[0].pointer]).toEqual([workspace, 422, "/workspace"]);
+      const tools = await subject.ask("GET", `/v1/tools?workspace=${encodeURIComponent(workspace)}`);
+      expect([workspace, tools.status, tools.body.errors?.[0].pointer]).toEqual([workspace, 422, "?workspace"]);
+    }
+    expect((await subject.ask("POST", "/v1/sessions", { workspace: `${folder()}/` })).body.workspace).toBe(folder());
+  });
+
   test("is the same to clients as one that is gone, and can be mended", async () => {
     await start();
     await swap();

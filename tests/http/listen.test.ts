@@ -110,6 +110,7 @@ describe("what is no request", () => {
       await asked.until("request_id");
       expect(asked.text()).toContain(`HTTP/1.1 ${status} `);
       expect(asked.text().toLowerCase()).toContain("application/problem+json");
+      expect(asked.text().toLowerCase()).toContain("x-content-type-options: nosniff");
       expect(problemIn(asked.text())).toMatchObject({ type: `urn:orrery:problem:${code}`, status, request_id: expect.any(String) });
     });
   }

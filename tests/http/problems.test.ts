@@ -31,6 +31,15 @@ describe("a problem", () => {
     expect(headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
   });
 
+  test("is 413 for a body of more than a code from somebody without a token", async () => {
+    const sizes = [[3000, 422], [5000, 413]] as const;
+    for (const [size, status] of sizes) {
+      const { status: answered } = await subject.ask("POST", "/v1/login", { code: "x".repeat(size) }, { authorization: "" });
+      expect([size, answered]).toEqual([size, status]);
+    }
+    expect((await subject.ask("POST", "/v1/sessions", { system: "x".repeat(5000) })).status).toBe(201);
+  });
+
   test("is 404 for ids in another form and for sessions that are not there", async () => {
     for (
       const id of ["1", "..%2f..%2fetc%2fpasswd", "SES_01a22983-a7ad-76e0-92c7-7b05c2411149", "ses_01a22983-a7ad-76e0-92c7-7b05c2411149"]
@@ -38,8 +47,9 @@ describe("a problem", () => {
       for (const path of ["", "/events", "/calls/call_01a22983-a7ad-76e0-92c7-7b05c2411149"]) {
         expect([id, path, (await subject.ask("GET", `/v1/sessions/${id}${path}`)).status]).toEqual([id, path, 404]);
       }
-      for (const path of ["/prompts", "/cancel", "/fork", "/resume"]) {
-        expect([id, path, (await subject.ask("POST", `/v1/sessions/${id}${path}`, path === "/prompts" ? { text: "x" } : {})).status])
+      for (const path of ["/prompts", "/cancel", "/fork", "/resume", "/mode"]) {
+        const body = path === "/prompts" ? { text: "x" } : path === "/mode" ? { mode: "plan" } : {};
+        expect([id, path, (await subject.ask("POST", `/v1/sessions/${id}${path}`, body)).status])
           .toEqual([id, path, 404]);
       }
     }

@@ -33,6 +33,26 @@ async function race(send: (id: string) => Promise<Outcome>): Promise<readonly st
 }
 
 describe("a removal", () => {
+  test("takes back what was answered under a key: sent again, it finds nothing", async () => {
+    const id = await subject.open();
+    const other = await subject.open();
+    const key = { "idempotency-key": "one" };
+    const sends = [["prompts", { text: "go" }], ["fork", {}], ["mode", { mode: "plan" }]] as const;
+    for (const session of [id, other]) {
+      for (const [path, body] of sends) {
+        const wait = path === "prompts" ? "?wait=true" : "";
+        expect((await subject.ask("POST", `/v1/sessions/${session}/${path}${wait}`, body, key)).status).toBeLessThan(300);
+      }
+    }
+    expect((await ask("DELETE", id))[0]).toBe(204);
+    for (const [path, body] of sends) {
+      const gone = await subject.ask("POST", `/v1/sessions/${id}/${path}`, body, key);
+      expect([path, gone.status, gone.body.type]).toEqual([path, 404, "urn:orrery:problem:unknown_session"]);
+      const kept = await subject.ask("POST", `/v1/sessions/${other}/${path}`, body, key);
+      expect([path, kept.headers.get("idempotency-replayed")]).toEqual([path, "true"]);
+    }
+  });
+
   test("beside a prompt is refused as the turn runs, or done before it: then there is no such session", async () => {
     // A turn that is over at once no longer keeps a removal off.
     const allowed = ['["busy",202]', '[204,"unknown_session"]', "[204,202]"];

@@ -24,7 +24,13 @@ export function forgetPrompt(session: string, key: string): void {
 }
 
 function read(): Readonly<Record<string, Prompts>> {
-  return JSON.parse(sessionStorage.getItem(KEY) ?? "{}") as Readonly<Record<string, Prompts>>;
+  try {
+    const kept: unknown = JSON.parse(sessionStorage.getItem(KEY) ?? "{}");
+    return typeof kept === "object" && kept !== null ? kept as Readonly<Record<string, Prompts>> : {};
+  } catch {
+    // Something else that was served at this address before left it there.
+    return {};
+  }
 }
 
 function write(all: Readonly<Record<string, Prompts>>): void {
