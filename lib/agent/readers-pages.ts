@@ -1,6 +1,7 @@
 /**
- * The log as readers get it from the journal, in pages of fixed places: a full page never changes, so readers who
- * replay the same session share what was read, and those who ask for one page at a time share the question.
+ * The log as readers get it from the journal, in pages of fixed places: what was read never changes, so readers who
+ * replay the same session share it, and those who ask for one page at a time share the question. A part of a page is
+ * shared by those who begin where it begins: what has been written since is asked for behind it.
  */
 import type { LogRow } from "../journal/journal.ts";
 import { type Line, rowToLine } from "./readers-line.ts";
@@ -30,7 +31,7 @@ interface Span {
 
 export class Pages {
   readonly #source: PageSource;
-  /** Full pages, the least recently used first. */
+  /** Full pages by their number, parts of others also by what they are behind; the least recently used first. */
   readonly #kept = new Map<string, Page>();
   readonly #asked = new Map<string, Promise<Page>>();
   #size = 0;
@@ -43,14 +44,18 @@ export class Pages {
   async read(session: string, after: number): Promise<readonly Line[]> {
     const number = Math.floor(after / PAGE_ROWS);
     const key = `${session}/${number}`;
+    const full = this.#use(key);
+    if (full !== null) return full.lines.slice(after - number * PAGE_ROWS);
+    const part = this.#use(`${key}+${after}`) ?? await (this.#asked.get(`${key}+${after}`) ?? this.#ask(session, number, after));
+    return part.lines;
+  }
+
+  #use(key: string): Page | null {
     const kept = this.#kept.get(key);
-    if (kept !== undefined) {
-      this.#kept.delete(key);
-      this.#kept.set(key, kept);
-      return kept.lines.slice(after - number * PAGE_ROWS);
-    }
-    const page = await (this.#asked.get(`${key}+${after}`) ?? this.#ask(session, number, after));
-    return page.lines;
+    if (kept === undefined) return null;
+    this.#kept.delete(key);
+    this.#kept.set(key, kept);
+    return kept;
   }
 
   /** Of a session that was removed. */
@@ -61,11 +66,12 @@ export class Pages {
   /** From `after` to the end of its page, or as far as is reasonable to hold at once. */
   #ask(session: string, number: number, after: number): Promise<Page> {
     const key = `${session}/${number}`;
+    const part = `${key}+${after}`;
     const asked = this.#read(session, { after, limit: (number + 1) * PAGE_ROWS - after }).then((page) => {
-      if (page.lines.length === PAGE_ROWS) this.#keep(key, page);
+      if (page.lines.length > 0) this.#keep(page.lines.length === PAGE_ROWS ? key : part, page);
       return page;
-    }).finally(() => this.#asked.delete(`${key}+${after}`));
-    this.#asked.set(`${key}+${after}`, asked);
+    }).finally(() => this.#asked.delete(part));
+    this.#asked.set(part, asked);
     return asked;
   }
 

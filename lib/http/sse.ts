@@ -3,7 +3,8 @@
  *
  * W1  Only durable events carry an `id`; nothing that a model, a tool or a client wrote is ever in a field but `data`,
  *     and that is one JSON document, which has no line breaks.
- * W2  The next batch is asked for when the last one was taken: what is in flight is one batch, whoever reads how slowly.
+ * W2  The next batch is asked for when the last one was taken, and that is given in pieces: what is in flight is one piece,
+ *     whoever reads how slowly.
  * W3  A reader that takes nothing for `stall_ms` while something waits for it is cut off; it can come back with its id.
  */
 import { Buffer } from "node:buffer";
@@ -53,10 +54,15 @@ export function streamBatches(format: StreamFormat, source: StreamSource): Reada
   return new ReadableStream(new BatchWriter(format, source), { highWaterMark: 0 });
 }
 
+/** One event may be of megabytes: on a slow way its reader takes some of it all the time. */
+const PIECE_BYTES = 64 * 1024;
+
 class BatchWriter implements UnderlyingDefaultSource<Uint8Array> {
   readonly #format: StreamFormat;
   readonly #source: StreamSource;
   #next: Promise<IteratorResult<Batch, void>> | null = null;
+  /** Of the batch that is being given. */
+  #rest: Uint8Array = new Uint8Array();
   #stall: ReturnType<typeof setTimeout> | null = null;
   #greeted = false;
   #ended = false;
@@ -69,13 +75,13 @@ class BatchWriter implements UnderlyingDefaultSource<Uint8Array> {
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     this.#clearStall();
     try {
-      const chunk = await this.#chunk();
+      const piece = await this.#piece();
       if (this.#ended) return;
-      if (chunk === null) {
+      if (piece === null) {
         this.#end("finished");
         return controller.close();
       }
-      controller.enqueue(chunk);
+      controller.enqueue(piece);
       this.#stall = setTimeout(() => {
         this.#end("stalled");
         controller.error(new Error("The reader takes nothing"));
@@ -92,6 +98,17 @@ class BatchWriter implements UnderlyingDefaultSource<Uint8Array> {
   }
 
   /** Null: there is nothing more. */
+  async #piece(): Promise<Uint8Array | null> {
+    if (this.#rest.length === 0) {
+      const chunk = await this.#chunk();
+      if (chunk === null || chunk.length <= PIECE_BYTES) return chunk;
+      this.#rest = chunk;
+    }
+    const piece = this.#rest.subarray(0, PIECE_BYTES);
+    this.#rest = this.#rest.subarray(PIECE_BYTES);
+    return piece;
+  }
+
   async #chunk(): Promise<Uint8Array | null> {
     if (!this.#greeted) {
       this.#greeted = true;

@@ -246,6 +246,27 @@ describe("a reader", () => {
     expect(subject.reads).toBeLessThanOrEqual(20 * 8 + 1);
   });
 
+  test("that begins where another one began shares what that one read, also of a page that is not full, and gets what came since", async () => {
+    const subject = new Subject();
+    await subject.drive();
+    await subject.append(30, "x".repeat(100_000));
+    const readAll = async () => {
+      const seen: (number | null)[] = [];
+      for (let lines = await subject.readers.page(subject.session, 3); lines.length > 0;) {
+        seen.push(...lines.map(({ seq }) => seq));
+        lines = await subject.readers.page(subject.session, seen.at(-1) ?? 0);
+      }
+      return seen;
+    };
+    const first = await readAll();
+    const reads = subject.reads;
+    // Only that there is nothing behind the last one is asked anew.
+    expect(await readAll()).toEqual(first);
+    expect(subject.reads).toBe(reads + 1);
+    await subject.append(2);
+    expect(await readAll()).toEqual(Array.from({ length: 29 }, (_each, index) => index + 4));
+  });
+
   test("of large events holds few of them at a time", async () => {
     const subject = new Subject();
     await subject.drive();
