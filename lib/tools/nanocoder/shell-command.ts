@@ -2,17 +2,20 @@
  * Reading of command text: words, operators, comments, keywords as far as they change quoting (`case`, `[[`, `((`),
  * here-documents that are due.
  */
-import { endArgument } from "./shell-arguments.ts";
 import { assignedName, mentionNames, subscriptOf } from "./shell-evaluation.ts";
 import { newArithmeticFrame } from "./shell-expansions.ts";
-import { POSITIONAL, STANDARD_INPUT } from "./shell-flow.ts";
 import { isSubstituted, MIXED_UP, newDelimiterReading, newHereFrame, readDelimiter } from "./shell-here.ts";
-import { inputReading, noteProgram } from "./shell-input.ts";
+import { identify, redirect, shareInput, sharesInput } from "./shell-input.ts";
 import { mention } from "./shell-mention.ts";
+import { endOutput } from "./shell-output.ts";
 import type { ShellReader } from "./shell-reader.ts";
-import { type CommandFrame, ESCAPE, type Group, newCommandFrame, newSimpleCommand, OPAQUE, UNKNOWN } from "./shell-state.ts";
+import { enterSubshell, forgetShifts, scopeOf } from "./shell-scope.ts";
+import { inputOf, printedBy, STANDARD_INPUT } from "./shell-source.ts";
+import { type CommandFrame, type Group, newCommandFrame, OPAQUE } from "./shell-state.ts";
+import { beginCommand, endCommand, endWord } from "./shell-word.ts";
 
 export function readCommand(reader: ShellReader, frame: CommandFrame, char: string, at: number): void {
+  if (frame.word === "" && frame.began < 0) frame.began = at;
   if (frame.comment && char !== "\n") return;
   frame.comment = false;
   if (frame.delimiter !== null && readDelimiter(reader, frame, frame.delimiter, char, at)) return;
@@ -30,10 +33,10 @@ export function readCommand(reader: ShellReader, frame: CommandFrame, char: stri
       reader.escaped = true;
       return;
     case "'":
-      frame.word = extended(frame.word, OPAQUE);
+      frame.word = extended(extended(frame.word, OPAQUE), OPAQUE);
       return reader.push({ kind: "single" });
     case '"':
-      frame.word = extended(frame.word, OPAQUE);
+      frame.word = extended(extended(frame.word, OPAQUE), OPAQUE);
       return reader.push({ kind: "double" });
     case "`":
       extendWord(frame, OPAQUE);
@@ -61,7 +64,8 @@ export function readCommand(reader: ShellReader, frame: CommandFrame, char: stri
 }
 
 /** A value begins here. */
-export function beginValue(frame: CommandFrame): void {
+export function beginValue(frame: CommandFrame, at: number): void {
+  if (frame.word === "" && frame.began < 0) frame.began = at;
   if (frame.operator === "(") push(frame, { kind: "paren" });
   frame.operator = "";
 }
@@ -134,16 +138,6 @@ function push(frame: CommandFrame, group: Group): void {
   beginCommand(frame);
 }
 
-function beginCommand(frame: CommandFrame): void {
-  frame.word = "";
-  frame.plain = "";
-  frame.wild = [];
-  frame.subscript = 0;
-  frame.redirect = false;
-  frame.position = "command";
-  frame.command = newSimpleCommand();
-}
-
 /** The character after the beginning of an operator; false if it still has to be read by itself. */
 function readOperator(reader: ShellReader, frame: CommandFrame, char: string, at: number): boolean {
   const operator = frame.operator;
@@ -151,7 +145,8 @@ function readOperator(reader: ShellReader, frame: CommandFrame, char: string, at
   switch (operator) {
     case "(":
       if (char !== "(") {
-        push(frame, { kind: "paren" });
+        shareInput(reader, frame, at);
+        push(frame, { kind: "paren", body: enterSubshell(frame) });
         return false;
       }
       beginCommand(frame);
@@ -160,15 +155,17 @@ function readOperator(reader: ShellReader, frame: CommandFrame, char: string, at
     case "<":
     case ">":
       if (char === "(") {
-        frame.redirect = false;
+        frame.redirect = frame.nested;
         extendWord(frame, OPAQUE);
-        openProcess(reader, operator, at);
+        openProcess(reader, frame, operator, at);
       } else if (char === "<" && operator === "<") frame.operator = "<<";
       else if (char === "&" && operator === ">") frame.duplicates = true;
+      else if (operator === "<" && (char === "&" || char === ">")) frame.direction = char;
       return "(<>&|".includes(char);
     case "<<":
       if (frame.groups.at(-1)?.kind === "condition") reader.lose("`<<` in `[[`", at);
       frame.hereString = char === "<";
+      if (char === "<") redirect(reader, identify(reader, frame.command, at), "", at);
       if (char === "<") return true;
       frame.redirect = false;
       frame.delimiter = newDelimiterReading(char === "-");
@@ -187,11 +184,14 @@ function readOperator(reader: ShellReader, frame: CommandFrame, char: string, at
 }
 
 /** `<(…)`, which is read by the command, and maybe as its input. */
-function openProcess(reader: ShellReader, operator: "<" | ">", at: number): void {
+function openProcess(reader: ShellReader, frame: CommandFrame, operator: "<" | ">", at: number): void {
   const source = `$(${at}`;
   if (operator === "<") {
     mention(reader, source, at, false);
-    reader.flows.flow({ to: STANDARD_INPUT, from: source, level: "value", at });
+    const command = identify(reader, frame.command, at);
+    reader.flows.flow({ to: inputOf(command), from: source, level: "value", at });
+    if (frame.nested) redirect(reader, command, source, at);
+    if (sharesInput(frame.command)) reader.flows.flow({ to: STANDARD_INPUT, from: source, level: "value", at });
   }
   reader.push(newCommandFrame("substitution", operator === "<" ? source : ""));
 }
@@ -201,13 +201,15 @@ function readNewline(reader: ShellReader, frame: CommandFrame, at: number): void
   endWord(reader, frame, at);
   const kind = frame.groups.at(-1)?.kind;
   if (kind !== "array" && kind !== "condition" && !["in", "pattern", "more_pattern", "subject"].includes(frame.position)) {
+    if (frame.position !== "command") frame.chained = false;
+    endCommand(reader, at);
     beginCommand(frame);
   }
   const [document, ...rest] = frame.pending;
   if (document === undefined || reader.fate !== null) return;
   if (kind === "array" || kind === "condition") return reader.lose("a here-document inside an array or `[[`", at);
   frame.pending = [];
-  reader.push(newHereFrame(document, rest));
+  reader.push(newHereFrame(document, rest, at + 1));
 }
 
 function readSeparator(reader: ShellReader, frame: CommandFrame, char: string, at: number): void {
@@ -221,10 +223,13 @@ function readSeparator(reader: ShellReader, frame: CommandFrame, char: string, a
   else if (["subject", "in", "pattern", "more_pattern"].includes(frame.position)) reader.die("a `case` that is not complete", at);
   else {
     if (char === ";" && frame.pending.length > 0 && isSubstituted(reader)) reader.lose(`a \`;\` after a here-document ${MIXED_UP}`, at);
+    if (char !== ";" && frame.command.program === "shift") forgetShifts(reader);
     const { output } = frame.command;
+    endOutput(reader, frame, at, char === "|");
+    const printed = output === "" ? printedBy(scopeOf(reader).name) : output;
     beginCommand(frame);
-    if (char === "|") frame.command.input = output;
-    if (char === "|") reader.flows.flow({ to: STANDARD_INPUT, from: output, level: "output", at });
+    frame.chained = char !== ";";
+    if (char === "|") frame.command.input = printed;
     if (char !== "|") frame.operator = char;
   }
 }
@@ -238,8 +243,10 @@ function readRedirection(reader: ShellReader, frame: CommandFrame, char: string,
     reader.lose("a redirection to a descriptor in a subscript", at);
   } else endWord(reader, frame, at);
   frame.operator = char;
+  frame.nested = frame.redirect;
   if (kind === "condition") return;
   frame.redirect = true;
+  frame.direction = frame.nested ? frame.direction : char === "<" ? "<" : ">";
   frame.duplicates = false;
   frame.hereString = false;
   if (frame.position === "command") frame.position = "assigned";
@@ -263,8 +270,10 @@ function openParenthesis(reader: ShellReader, frame: CommandFrame, at: number): 
   else if (frame.word === "" && frame.position === "pattern") frame.position = "more_pattern";
   else if (frame.word === "" && (frame.position === "command" || frame.position === "for")) frame.operator = "(";
   else if (definesFunction(frame)) {
-    reader.flows.note("function", frame.word === "" ? frame.command.program ?? "" : frame.word);
+    const name = frame.word === "" ? frame.command.program ?? "" : frame.word;
+    reader.flows.note("function", name);
     push(frame, { kind: "paren" });
+    frame.defining = name;
   } else reader.lose("a parenthesis in an unusual place", at);
 }
 
@@ -281,6 +290,8 @@ function closeParenthesis(reader: ShellReader, frame: CommandFrame, at: number):
   else if (group?.kind === "case" && ["pattern", "more_pattern"].includes(frame.position)) beginCommand(frame);
   else if (group?.kind === "paren") {
     frame.groups.pop();
+    if (group.body === true) frame.scopes.pop();
+    endCommand(reader, at);
     beginCommand(frame);
   } else if (group?.kind === "array") {
     frame.groups.pop();
@@ -289,172 +300,8 @@ function closeParenthesis(reader: ShellReader, frame: CommandFrame, at: number):
     frame.position = group.position;
   } else if (group !== undefined || frame.opener !== "substitution") reader.die("a `)` that closes nothing", at);
   else if (frame.pending.length > 0) reader.lose("a here-document that is due when its `$(…)` closes", at);
-  else if (reader.fate === null) reader.pop();
-}
-
-function endWord(reader: ShellReader, frame: CommandFrame, at: number): void {
-  const { word, plain } = frame;
-  if (word === "") return;
-  noteNames(reader, frame, plain, at);
-  frame.word = frame.plain = "";
-  frame.subscript = 0;
-  if (frame.redirect) {
-    frame.redirect = false;
-    return;
-  }
-  const group = frame.groups.at(-1);
-  if (group?.kind === "condition") return endConditionWord(reader, frame, group, word, plain, at);
-  if (group?.kind === "array") return;
-  endWordOf(reader, frame, word, plain, at);
-  frame.wild = [];
-}
-
-/** A literal word that may name a variable goes where the value of a variable would. */
-function noteNames({ flows }: ShellReader, frame: CommandFrame, plain: string, at: number): void {
-  const { position, command, redirect } = frame;
-  if (redirect || frame.groups.at(-1)?.kind === "condition") return;
-  const [, to, name] = /^([A-Za-z_]\w*)=(\w+|[@*])$/.exec(plain) ?? [];
-  if (to !== undefined && name !== undefined) flows.name(to, name, at);
-  else if (position === "argument" && /^(?:\w+|[@*])$/.test(plain)) {
-    if (command.program === "in" && command.target !== "") flows.name(command.target, plain, at);
-    else if (command.program === "set") flows.name(POSITIONAL, plain, at);
-    else if (command.program !== null) flows.name(POSITIONAL, plain, at, command.program);
-  }
-}
-
-function endWordOf(reader: ShellReader, frame: CommandFrame, word: string, plain: string, at: number): void {
-  switch (frame.position) {
-    case "command":
-      return endFirstWord(reader, frame, word, plain, at);
-    case "assigned":
-      if (!isAssignment(word)) beginArguments(reader, frame, word, plain, at);
-      return;
-    case "argument":
-      return noteArgument(reader, frame, word, plain, at);
-    case "for":
-      frame.command.target = plain;
-      reader.flows.flow({ to: plain, from: POSITIONAL, level: "value", at });
-      frame.position = "assigned";
-      return;
-    case "function":
-      reader.flows.note("function", plain);
-      frame.position = "command";
-      return;
-    case "subject":
-      frame.position = "in";
-      return;
-    case "in":
-      if (word === "in") frame.position = "pattern";
-      else reader.die("a `case` without `in`", at);
-      return;
-    case "pattern":
-      if (word === "esac") return endCase(reader, frame, at);
-      frame.position = "more_pattern";
-      return;
-    case "more_pattern":
-      return;
-  }
-}
-
-/** Words after which a keyword may follow; `-p` is an option of `time`. */
-const GOING_ON = new Set(["-p", "--", "if", "then", "else", "elif", "while", "until", "do", "time", "!", "{", "}", "fi", "done"]);
-
-function endFirstWord(reader: ShellReader, frame: CommandFrame, word: string, plain: string, at: number): void {
-  if (GOING_ON.has(word)) return;
-  if (word === "case") {
-    frame.groups.push({ kind: "case" });
-    frame.position = "subject";
-  } else if (word === "esac") endCase(reader, frame, at);
-  else if (word === "for" || word === "select") {
-    if (word === "select") reader.flows.flow({ to: "REPLY", from: STANDARD_INPUT, level: "value", at });
-    frame.position = "for";
-  } else if (word === "function") frame.position = "function";
-  else if (word === "[[") frame.groups.push({ kind: "condition", depth: 0, sources: [], arithmetic: false });
-  else if (word === "coproc") reader.lose("`coproc`", at);
-  else if (word === "alias" && reader.dialect === "sh") reader.lose("`alias`, which may change how the rest is read", at);
-  else if (isAssignment(word)) {
-    if (/^\w+\[/.test(word)) reader.flows.note("array", assignedName(plain) ?? "");
-    frame.position = "assigned";
-  } else beginArguments(reader, frame, word, plain, at);
-}
-
-function endCase(reader: ShellReader, frame: CommandFrame, at: number): void {
-  if (frame.groups.at(-1)?.kind !== "case") return reader.die("an `esac` that closes nothing", at);
-  frame.groups.pop();
-  beginCommand(frame);
-}
-
-function isAssignment(word: string): boolean {
-  return /^[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=/.test(word);
-}
-
-/** Variables that builtins assign without being told, and from where. */
-const IMPLIED: ReadonlyMap<string, readonly [string, string]> = new Map([
-  ["read", ["REPLY", STANDARD_INPUT]],
-  ["mapfile", ["MAPFILE", STANDARD_INPUT]],
-  ["readarray", ["MAPFILE", STANDARD_INPUT]],
-  ["getopts", ["OPTARG", POSITIONAL]],
-]);
-
-/** They run the builtin, or the program, that is named after their options. */
-const PREFIXES = new Set(["builtin", "command"]);
-
-function beginArguments(reader: ShellReader, frame: CommandFrame, word: string, plain: string, at: number): void {
-  const { command } = frame;
-  if (/\{.*(?:,|\.\.).*\}/s.test(word)) return reader.lose("a brace expansion that names a command", at);
-  if (plain.includes(ESCAPE)) return reader.lose("an escape such as \\x2d in the name of a command", at);
-  if (PREFIXES.has(plain)) command.prefix = plain;
-  const options = command.prefix === "" || PREFIXES.has(plain) ? null : /^-[pvV-]*$/.exec(plain)?.[0] ?? null;
-  if (command.prefix !== "" && (PREFIXES.has(plain) || (options !== null && !/[vV]/.test(options)))) {
-    frame.position = "assigned";
-    return;
-  }
-  frame.position = "argument";
-  command.output = `|${at}`;
-  command.program = options !== null ? "command -v" : plain.includes(OPAQUE) ? UNKNOWN : plain;
-  const [to, from] = IMPLIED.get(command.program) ?? [];
-  if (to !== undefined && from !== undefined) reader.flows.flow({ to, from, level: "value", at });
-  noteWord(reader, frame, plain, at);
-  if (command.program === "do") beginCommand(frame);
-}
-
-function noteArgument(reader: ShellReader, frame: CommandFrame, word: string, plain: string, at: number): void {
-  // `for x do` has no separator before its body.
-  endArgument(reader, frame, word, plain, at);
-  noteWord(reader, frame, plain, at);
-}
-
-function noteWord(reader: ShellReader, frame: CommandFrame, plain: string, at: number): void {
-  const command = frame.command;
-  const before = inputReading(command);
-  noteProgram(reader, command, plain, at);
-  command.ended ||= plain === "--";
-  command.previous = plain;
-  const evaluated = inputReading(command);
-  if (evaluated === null || before !== null) return;
-  if (command.input !== "") reader.flows.sink({ kind: "evaluated", from: [command.input], at, ...evaluated });
-  frame.pending = frame.pending.map((document) => ({ ...document, evaluated: document.evaluated ?? evaluated }));
-}
-
-const CALCULATING = new Set(["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"]);
-
-function endConditionWord(
-  reader: ShellReader,
-  frame: CommandFrame,
-  group: Extract<Group, { kind: "condition" }>,
-  word: string,
-  plain: string,
-  at: number,
-): void {
-  if (word === "]]") {
-    frame.groups.pop();
-    frame.position = "command";
-  } else if (CALCULATING.has(word)) {
-    group.arithmetic = true;
-    for (const source of group.sources) reader.flows.sink({ kind: "arithmetic", from: [source], at });
-  } else {
-    const names = [...plain.matchAll(/(?<![\w\u0000])[A-Za-z_]\w*/g)].map(([name]) => name);
-    group.sources.push(...names);
-    if (group.arithmetic) { for (const name of names) reader.flows.sink({ kind: "arithmetic", from: [name], at }); }
+  else if (reader.fate === null) {
+    endCommand(reader, at);
+    reader.pop();
   }
 }

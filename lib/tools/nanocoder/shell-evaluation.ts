@@ -1,5 +1,5 @@
 /** Facts of the shell that several readers need: where it calculates, and which word of a command is what. */
-import type { Sink } from "./shell-flow.ts";
+import type { Sink } from "./shell-source.ts";
 import type { ShellReader } from "./shell-reader.ts";
 import type { CommandFrame } from "./shell-state.ts";
 
@@ -45,7 +45,10 @@ export function printsInput(program: string | null): boolean {
 
 /** Names in text that the shell calculates. */
 export function mentionNames(reader: ShellReader, text: string, at: number, kind: Sink["kind"] = "arithmetic", of?: string): void {
-  for (const [name] of text.matchAll(/(?<!\w)[A-Za-z_]\w*/g)) {
-    reader.flows.sink({ kind, from: [name], at, ...(of === undefined ? {} : { of }) });
-  }
+  for (const [name] of text.matchAll(/(?<!\w)[A-Za-z_]\w*/g)) reader.flows.sink({ kind, from: [name], at, ...subscriptFor(of) });
+}
+
+/** The subscript of an associative array is no arithmetic. */
+export function subscriptFor(array: string | null | undefined): Pick<Sink, "unless"> {
+  return array === null || array === undefined ? {} : { unless: `associative:${array}` };
 }

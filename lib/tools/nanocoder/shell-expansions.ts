@@ -18,6 +18,7 @@ export function readParameter(reader: ShellReader, frame: ParameterFrame, char: 
   frame.last = char;
   if (char === "}") {
     reader.pop();
+    if (frame.text === "" && frame.prefixed === "" && /^\w+$/.test(frame.name)) reader.showNamed(frame.name);
     return mentionParameter(reader, frame, at);
   }
   if (frame.around !== null && quotesDiffer(frame, char)) {

@@ -5,156 +5,119 @@
  * F1  A word that the shell calculates, takes for a name, or runs, must not hold anything of a value.
  * F2  What a command prints about a value is not the value: it is warned of, unless the command is one that prints it.
  */
+import {
+  ANYWHERE,
+  assignedBy,
+  type Edge,
+  ENVIRONMENT,
+  EVERY_ARGUMENT,
+  type Fact,
+  type FactKind,
+  givenTo,
+  type Hit,
+  type Level,
+  namedBy,
+  numberedBy,
+  type ProgramText,
+  RUNNING,
+  type SecondReading,
+  type Sink,
+  SPECIAL,
+  tagSource,
+} from "./shell-source.ts";
 
-/** `output`: what some command printed that was given the value. */
-export type Level = "value" | "output";
-
-/** Names of what holds a value: variables by their names, and these. */
-export const STANDARD_INPUT = "<";
-export const POSITIONAL = "@";
-export const MATCH = "BASH_REMATCH";
-
-/** The subscripts of an array, where they are text. */
-export function keysOf(name: string): string {
-  return `keys:${name}`;
-}
-
-/** What the variable holds whose name this one holds, and what is assigned to that one by this. */
-export function namedBy(name: string): string {
-  return `*${name}`;
-}
-
-/** The argument whose number it holds. */
-export function numberedBy(name: string): string {
-  return `#${name}`;
-}
-
-export function assignedBy(name: string): string {
-  return `=${name}`;
-}
-
-export function tagSource(at: number): string {
-  return `tag:${at}`;
-}
-
-export interface Edge {
-  readonly to: string;
-  readonly from: string;
-  readonly level: Level;
-  readonly at: number;
-  /** Only if the script defines a function of this name. */
-  readonly via?: string;
-}
-
-/**
- * `read_twice`: calculated, taken for a name, or for the option that makes the next word one; `evaluated`: run as
- * text of the shell or of another language, as its author says; `unknown`: given to a command that is not known;
- * `split`: the words of it become arguments of `test`, of which one may be an operator.
- */
-export interface Sink {
-  readonly kind: "arithmetic" | "read_twice" | "evaluated" | "unknown" | "split";
-  /** All of them have to hold a value for it to matter. */
-  readonly from: readonly string[];
-  readonly at: number;
-  /** The array whose subscript it is: that of an associative one is no arithmetic. */
-  readonly of?: string;
-  /** Only if this is an array: what is declared for one is read as a list. */
-  readonly list?: string;
-  /** `evaluated`: only if this command has no script of its own. */
-  readonly unless?: string;
-  /** `evaluated`: by what, if not by a shell. */
-  readonly language?: string | null;
-}
-
-export interface Hit {
-  readonly kind: Sink["kind"];
-  readonly level: Level;
-  /** Null if a tag stands there itself. */
-  readonly name: string | null;
-  /** What evaluates it, if not a shell. */
-  readonly language: string | null;
-  readonly at: number;
-}
-
-/** Assigning to them calculates, or makes a shell run what was assigned. */
-export const SPECIAL = new Set([
-  "RANDOM",
-  "SRANDOM",
-  "OPTIND",
-  "HISTCMD",
-  "PS4",
-  "PROMPT_COMMAND",
-  "ENV",
-  "BASH_ENV",
-  "BASH_ALIASES",
-  "BASH_CMDS",
-]);
+type Levels = ReadonlyMap<string, Level>;
+type Read = (program: ProgramText) => SecondReading;
 
 export class Flows {
   readonly #edges = new Map<string, Edge>();
   readonly #sinks = new Map<string, Sink>();
-  readonly #facts = {
-    integer: new Set<string>(),
-    associative: new Set<string>(),
-    array: new Set<string>(),
-    function: new Set<string>(),
-    scripted: new Set<string>(),
-  };
+  readonly #programs = new Map<string, readonly ProgramText[]>();
+  readonly #facts = new Set<Fact>();
 
   flow(edge: Edge): void {
-    this.#edges.set(`${edge.to}\0${edge.from}\0${edge.level}\0${edge.via ?? ""}`, edge);
+    this.#edges.set(`${edge.to}\0${edge.from}\0${edge.level}\0${edge.when ?? ""}\0${edge.unless ?? ""}`, edge);
   }
 
   sink(sink: Sink): void {
-    this.#sinks.set(`${sink.kind}\0${sink.from.join("\0")}\0${sink.at}\0${sink.of ?? ""}\0${sink.list ?? ""}`, sink);
+    const { kind, from, at, of = "", when = "", through } = sink;
+    this.#sinks.set([kind, ...from, at, of, when, through?.command, ...(through?.as ?? [])].join("\0"), sink);
   }
 
   /** A word that is, or may be, the name of a variable is put into another. */
-  name(to: string, name: string, at: number, via?: string): void {
-    const condition = via === undefined ? {} : { via };
+  name(to: string, name: string, at: number): void {
     // `$((m))` takes a digit for a number, `${!m}` for an argument.
-    if (/^(?:\d+|[@*])$/.test(name)) return this.flow({ to: numberedBy(to), from: POSITIONAL, level: "value", at, ...condition });
-    this.flow({ to: namedBy(to), from: name, level: "value", at, ...condition });
-    this.flow({ to: name, from: assignedBy(to), level: "value", at, ...condition });
+    if (/^(?:\d+|[@*])$/.test(name)) return this.flow({ to: numberedBy(to), from: EVERY_ARGUMENT, level: "value", at });
+    this.flow({ to: namedBy(to), from: name, level: "value", at });
+    this.flow({ to: name, from: assignedBy(to), level: "value", at });
   }
 
-  note(fact: "integer" | "associative" | "array" | "function" | "scripted", name: string): void {
-    this.#facts[fact].add(name);
+  note(kind: FactKind, name: string): void {
+    this.#facts.add(`${kind}:${name}`);
+  }
+
+  /** A command was given a program. */
+  program(command: string, program: ProgramText): void {
+    const others = this.#programs.get(command) ?? [];
+    if (!others.some(({ at, when }) => at === program.at && when === program.when)) this.#programs.set(command, [...others, program]);
   }
 
   /** What reaches a place where it matters. `inert`: tags whose values are harmless everywhere. */
-  hits(tags: readonly number[], inert: ReadonlySet<number>): readonly Hit[] {
-    const levels = this.#spread(tags.filter((at) => !inert.has(at)));
-    const { integer, associative, array, scripted } = this.#facts;
-    const assigned = [...this.#edges.values()].filter(({ to }) => SPECIAL.has(to) || integer.has(to))
-      .map(({ from, at }): Sink => ({ kind: "read_twice", from: [from], at }));
-    return [...assigned, ...this.#sinks.values()].flatMap(({ kind, from, at, of, list, unless, language = null }): readonly Hit[] => {
-      if (unless !== undefined && scripted.has(unless)) return [];
-      const reached = from.map((source) => levels.get(source) ?? (kind === "arithmetic" ? levels.get(namedBy(source)) : undefined));
-      if (reached.includes(undefined) || (of !== undefined && associative.has(of)) || (list !== undefined && !array.has(list))) return [];
-      const last = from.at(-1) ?? "";
-      const tag = last.startsWith("tag:");
-      const level = reached.includes("output") ? "output" : "value";
-      return [{ kind, level, name: tag ? null : last, language, at: tag ? Number(last.slice(4)) : at }];
-    });
+  hits(tags: readonly number[], inert: ReadonlySet<number>, read: Read): readonly Hit[] {
+    const levels = this.#spread(tags.filter((at) => !inert.has(at)).map(tagSource));
+    return this.#live(read).flatMap((sink) => hitOf(sink, levels) ?? []);
+  }
+
+  /** Says of one source whether what stands there is run. */
+  reaching(read: Read): (source: string) => boolean {
+    const live = this.#live(read);
+    return (source) => {
+      const levels = this.#spread([source]);
+      return live.some((sink) => hitOf(sink, levels) !== null);
+    };
+  }
+
+  /** Places that matter in this script, as far as it has what they depend on. */
+  #live(read: Read): readonly Sink[] {
+    const readings = (texts: readonly ProgramText[]) =>
+      texts.filter((text) => this.#holds(text)).map((text) => ({ text, reading: read(this.#seen(text)) }));
+    const given = new Map([...this.#programs].map(([command, texts]) => [command, readings(texts)]));
+    const runs = ({ through }: Sink) =>
+      through === undefined || (given.get(through.command) ?? []).some(({ reading }) => reading.runs(through.as));
+    const inherited = [...given].flatMap(([command, all]) =>
+      all.flatMap(({ text, reading }) => environmentOf(command, text, reading.names))
+    );
+    return [...this.#assigned(), ...inherited, ...this.#sinks.values()].filter((sink) => this.#holds(sink) && runs(sink));
+  }
+
+  /** A shell that inherits functions may do anything with what it is given. */
+  #seen(text: ProgramText): ProgramText {
+    return text.language === null && this.#facts.has("exporting:functions") ? { ...text, source: null } : text;
   }
 
   /** Variables that hold a value itself. */
   holders(tags: readonly number[], inert: ReadonlySet<number>): readonly string[] {
-    const levels = this.#spread(tags.filter((at) => !inert.has(at)));
-    return [...levels].flatMap(([name, level]) => level === "value" && /^[A-Za-z_]\w*$|^@$/.test(name) ? [name] : []);
+    const levels = this.#spread(tags.filter((at) => !inert.has(at)).map(tagSource));
+    return [...levels].flatMap(([name, level]) => level === "value" && /^[A-Za-z_]\w*$|^@@$/.test(name) ? [name] : []);
   }
 
-  #spread(tags: readonly number[]): ReadonlyMap<string, Level> {
-    const levels = new Map<string, Level>(tags.map((at) => [tagSource(at), "value"]));
-    const next = new Map<string, Edge[]>();
-    for (const edge of this.#edges.values()) {
-      if (edge.via === undefined || this.#facts.function.has(edge.via)) {
-        const others = next.get(edge.from);
-        if (others === undefined) next.set(edge.from, [edge]);
-        else others.push(edge);
-      }
-    }
+  /** What is assigned to variables that calculate it, or that make the shell or another program run it. */
+  #assigned(): readonly Sink[] {
+    return [...this.#edges.values()].filter(({ to, from }) => from !== to).flatMap(({ to, from, at }): readonly Sink[] => {
+      if (SPECIAL.has(to) || this.#facts.has(`integer:${to}`)) return [{ kind: "read_twice", from: [from], at }];
+      return RUNNING.test(to) ? [{ kind: "named", from: [from], at }] : [];
+    });
+  }
+
+  #holds({ when, unless }: { readonly when?: Fact; readonly unless?: Fact }): boolean {
+    return (when === undefined || this.#facts.has(when)) && (unless === undefined || !this.#facts.has(unless));
+  }
+
+  #spread(sources: readonly string[]): Levels {
+    const levels = new Map<string, Level>(sources.map((source) => [source, "value"]));
+    const edges = [...this.#edges.values()].filter((edge) => this.#holds(edge));
+    const next = Map.groupBy(edges, ({ from }) => from);
+    const before = Map.groupBy(edges, ({ to }) => to);
     const open = [...levels.keys()];
     const reach = (to: string, reached: Level) => {
       if (levels.get(to) === "value" || levels.get(to) === reached) return;
@@ -163,14 +126,31 @@ export class Flows {
     };
     for (let source = open.pop(); source !== undefined; source = open.pop()) {
       const level = levels.get(source) ?? "output";
-      for (const edge of next.get(source) ?? []) {
-        reach(edge.to, level === "value" && edge.level === "value" ? "value" : "output");
-      }
+      for (const edge of next.get(source) ?? []) reach(edge.to, level === "value" && edge.level === "value" ? "value" : "output");
       // A copy of a name names the same variable.
       if (/^[*#]/.test(source)) { for (const edge of next.get(source.slice(1)) ?? []) reach(`${source.charAt(0)}${edge.to}`, level); }
-      if (!source.startsWith("=")) continue;
-      for (const edge of this.#edges.values()) if (edge.to === source.slice(1)) reach(assignedBy(edge.from), level);
+      if (source.startsWith("=")) { for (const edge of before.get(source.slice(1)) ?? []) reach(assignedBy(edge.from), level); }
     }
     return levels;
   }
+}
+
+/** A program may run what it finds in its environment. */
+function environmentOf(command: string, { language, at }: ProgramText, names: SecondReading["names"]): readonly Sink[] {
+  const sources = names === null ? [ENVIRONMENT, givenTo(command, "")] : names.flatMap((name) => [name, givenTo(command, name)]);
+  return sources.map((source) => ({ kind: "evaluated", from: [source], at, language }));
+}
+
+function hitOf({ kind, from, at, language = null }: Sink, levels: Levels): Hit | null {
+  const reached = from.map((source) => levelOf(source, kind, levels));
+  if (reached.includes(undefined)) return null;
+  const last = from.at(-1) ?? "";
+  const level = reached.includes("output") ? "output" : "value";
+  return { kind, level, name: last.startsWith("tag:") ? null : last, language, at: last.startsWith("tag:") ? Number(last.slice(4)) : at };
+}
+
+function levelOf(source: string, kind: Sink["kind"], levels: Levels): Level | undefined {
+  const level = levels.get(source) ?? (kind === "arithmetic" ? levels.get(namedBy(source)) : undefined);
+  if (level !== undefined || !levels.has(ANYWHERE) || !/^[A-Za-z_]\w*$/.test(source)) return level;
+  return kind === "arithmetic" ? "output" : undefined;
 }

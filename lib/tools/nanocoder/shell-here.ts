@@ -1,6 +1,6 @@
 /** Here-documents: their delimiters, their lines, and how they end. */
 import { printsInput } from "./shell-evaluation.ts";
-import { inputReading } from "./shell-input.ts";
+import { identify, inputReading, redirect, sharesInput } from "./shell-input.ts";
 import type { ShellReader } from "./shell-reader.ts";
 import { type CommandFrame, type DelimiterReading, type HereDocument, type HereFrame, OPAQUE } from "./shell-state.ts";
 
@@ -41,17 +41,30 @@ export function readDelimiter(reader: ShellReader, frame: CommandFrame, reading:
 function endDelimiter(reader: ShellReader, frame: CommandFrame, reading: DelimiterReading, at: number): false {
   const { text, strip, quoted } = reading;
   const substituted = isSubstituted(reader);
+  const command = identify(reader, frame.command, at);
+  redirect(reader, command, "", at);
   const evaluated = inputReading(frame.command);
+  const shared = sharesInput(frame.command);
   const printed = printsInput(frame.command.program);
   if (substituted && frame.pending.length > 0) reader.lose(`a second here-document on one line ${MIXED_UP}`, at);
   if (/[^ -~]/.test(text)) reader.lose("an unusual delimiter of a here-document", at);
-  frame.pending.push({ delimiter: text, strip, quoted, substituted, damaging: reader.dialect === "sh", evaluated, printed });
+  frame.pending.push({
+    delimiter: text,
+    strip,
+    quoted,
+    substituted,
+    damaging: reader.dialect === "sh",
+    evaluated,
+    printed,
+    command,
+    shared,
+  });
   frame.delimiter = null;
   return false;
 }
 
-export function newHereFrame(document: HereDocument, rest: HereDocument[]): HereFrame {
-  return { kind: "here", document, rest, line: "", joined: false, backslash: false };
+export function newHereFrame(document: HereDocument, rest: HereDocument[], from: number): HereFrame {
+  return { kind: "here", from, document, rest, line: "", joined: false, backslash: false };
 }
 
 /** One more character of the text of a here-document. */
@@ -71,10 +84,18 @@ function endLine(reader: ShellReader, frame: HereFrame, at: number): void {
     frame.joined = false;
   } else if (frame.joined) reader.lose("a here-document whose end is a continued line", at);
   else {
+    endDocument(reader, frame, at);
     reader.pop();
     const [document, ...rest] = frame.rest;
-    if (document !== undefined) reader.push(newHereFrame(document, rest));
+    if (document !== undefined) reader.push(newHereFrame(document, rest, at + 1));
   }
+}
+
+/** All of it was read. */
+export function endDocument(reader: ShellReader, { document, from }: HereFrame, at: number): void {
+  const { evaluated, command } = document;
+  if (evaluated === null) return;
+  reader.flows.program(command, { language: evaluated.language, source: reader.textOf(from, at), word: false, at: from });
 }
 
 /** A character inside an expansion: its lines count too, since bash looks for the end of a here-document first. */

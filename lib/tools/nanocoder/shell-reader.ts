@@ -9,14 +9,46 @@
  */
 import { beginValue, commandValue, extendPlain, isOneWord, readCommand } from "./shell-command.ts";
 import { newArithmeticFrame, newParameterFrame, readArithmetic, readParameter } from "./shell-expansions.ts";
-import { type Flows, POSITIONAL, tagSource } from "./shell-flow.ts";
-import { extendLine, readHere, watchHere } from "./shell-here.ts";
-import { mention } from "./shell-mention.ts";
+import type { Flows } from "./shell-flow.ts";
+import { endDocument, extendLine, readHere, watchHere } from "./shell-here.ts";
+import { mention, mentionParameters } from "./shell-mention.ts";
 import { type Place, placeOf, type Refusal } from "./shell-place.ts";
-import { type CommandFrame, type Dialect, ESCAPE, type Frame, type Lost, newCommandFrame, OPAQUE } from "./shell-state.ts";
+import { scopeOf } from "./shell-scope.ts";
+import { tagSource } from "./shell-source.ts";
+import { endCommand } from "./shell-word.ts";
+import {
+  type CommandFrame,
+  type Dialect,
+  ESCAPE,
+  type Frame,
+  type Lost,
+  newCommandFrame,
+  newScope,
+  OPAQUE,
+  type Scope,
+  type SimpleCommand,
+} from "./shell-state.ts";
 
 /** Every character costs a look at each. */
 const DEEPEST = 40;
+
+export interface Beginning {
+  /** All that will be read. */
+  readonly text: string;
+  /** Of a script between backticks: what it prints, and whose parameters it sees. */
+  readonly source?: string | null;
+  readonly outer?: Scope;
+}
+
+/** What is known exactly as long as all readings of it agree, and does not change the quoting. */
+const VAGUE = new Set(["previous", "index", "given", "vague", "line"]);
+
+function meetCommand(command: SimpleCommand, other: SimpleCommand): void {
+  command.vague ||= other.vague || command.index !== other.index;
+  command.index = Math.min(command.index, other.index);
+  command.given = Math.min(command.given, other.given);
+  if (command.line !== other.line) command.line = null;
+}
 
 /** Told of a tag whose place turned out later to be one where nothing can stand. */
 export type Objection = (tag: number, refusal: Refusal) => void;
@@ -34,16 +66,25 @@ export class ShellReader {
   fate: Lost | null = null;
   /** The name of a variable after `$`, as far as it was read. */
   name: string | null = null;
+  /** Whose parameters are meant where no frame says so. */
+  readonly outer: Scope;
+  readonly #text: string;
   readonly #dialect: Dialect;
   readonly #object: Objection;
   readonly #flows: Flows;
   #at = 0;
 
-  constructor(dialect: Dialect, object: Objection, flows: Flows, opener: CommandFrame["opener"] = "script", source = "") {
+  constructor(dialect: Dialect, object: Objection, flows: Flows, { text, source = null, outer = newScope("", 0) }: Beginning) {
     this.#dialect = dialect;
     this.#object = object;
     this.#flows = flows;
-    this.frames = [newCommandFrame(opener, source)];
+    this.#text = text;
+    this.outer = outer;
+    this.frames = [newCommandFrame(source === null ? "script" : "backtick", source ?? "")];
+  }
+
+  textOf(from: number, to: number): string {
+    return from < 0 ? "" : this.#text.slice(from, to);
   }
 
   get flows(): Flows {
@@ -61,7 +102,16 @@ export class ShellReader {
 
   /** Equal for readings that go on equally; what only warnings look at does not count. */
   key(): string {
-    return JSON.stringify(this, (name, value: unknown) => name === "previous" ? undefined : value);
+    return JSON.stringify(this, (name, value: unknown) => VAGUE.has(name) ? undefined : value);
+  }
+
+  /** Keeps of what is vague only what another reading with the same key knows too. */
+  meet(other: ShellReader): void {
+    if (other.inner !== null) this.inner?.meet(other.inner);
+    for (const [index, frame] of this.frames.entries()) {
+      const same = other.frames[index];
+      if (frame.kind === "command" && same?.kind === "command") meetCommand(frame.command, same.command);
+    }
   }
 
   fork(): ShellReader {
@@ -71,8 +121,9 @@ export class ShellReader {
   }
 
   #revive(plain: ShellReader): ShellReader {
-    const copy = new ShellReader(this.#dialect, this.#object, this.#flows);
-    Object.assign(copy, plain, { inner: plain.inner === null ? null : this.#revive(plain.inner) });
+    const { outer, inner } = plain;
+    const copy = new ShellReader(this.#dialect, this.#object, this.#flows, { text: this.#text, outer });
+    Object.assign(copy, plain, { inner: inner === null ? null : this.#revive(inner) });
     return copy;
   }
 
@@ -106,7 +157,8 @@ export class ShellReader {
     if (this.substitution) this.#enterSubstitution();
     const top = this.top;
     if (top.kind === "command" && list && isOneWord(top)) this.object(tag, { kind: "refused", code: "list" });
-    if (top.kind === "command") beginValue(top);
+    if (top.kind === "command") beginValue(top, tag);
+    if (top.kind === "command") top.several ||= list;
     mention(this, tagSource(tag), tag);
     if (top.kind === "command") commandValue(top);
     else if (top.kind === "parameter") top.last = OPAQUE;
@@ -117,6 +169,8 @@ export class ShellReader {
   end(at: number): void {
     if (this.fate !== null || this.inner !== null) return;
     this.feed("\n", at);
+    const [, document] = this.frames;
+    if (document?.kind === "here") endDocument(this, document, at);
   }
 
   /** A character inside of quotes, for the word that they stand in. */
@@ -180,7 +234,8 @@ export class ShellReader {
   openBackticks(): void {
     const source = `$(${this.#at}`;
     mention(this, source, this.#at);
-    this.inner = new ShellReader(this.#dialect, this.#object, this.#flows, "backtick", source);
+    const outer = scopeOf(this);
+    this.inner = new ShellReader(this.#dialect, this.#object, this.#flows, { text: this.#text, source, outer });
   }
 
   lose(why: string, at: number): void {
@@ -224,7 +279,9 @@ export class ShellReader {
     const top = this.top;
     if (char === "(") this.substitution = true;
     else if (char === "{") this.push(newParameterFrame(top));
-    else if ((char === "'" || char === '"') && top.kind === "parameter") {
+    else if (char === "'" && top.kind === "parameter" && top.phase === "word" && this.#dialect === "bash") {
+      this.push({ kind: "ansi", either: true });
+    } else if ((char === "'" || char === '"') && top.kind === "parameter") {
       this.lose("`$` and a quote in `${…}`, which bash reads differently", at);
     } else if ((char === "'" || char === '"') && top.kind === "command") {
       // The dollar is no part of the word.
@@ -236,7 +293,7 @@ export class ShellReader {
       return true;
     } else {
       if (/[A-Za-z_]/.test(char)) this.name = char;
-      else if (/[\d@*]/.test(char)) mention(this, POSITIONAL, at, char === "@");
+      else if (/[\d@*]/.test(char)) mentionParameters(this, char, at);
       if (this.name !== null) this.#showName(char);
       return /[\w$#?@*!-]/.test(char);
     }
@@ -247,6 +304,11 @@ export class ShellReader {
   #showName(char: string): void {
     if (this.top.kind === "command") extendPlain(this, this.top, char);
     else if (this.top.kind === "double") this.literal(char);
+  }
+
+  /** The same for `${name}`, whose end is marked. */
+  showNamed(name: string): void {
+    for (const char of name + OPAQUE) this.#showName(char);
   }
 
   #openBracketArithmetic(at: number): void {
@@ -262,6 +324,9 @@ export class ShellReader {
       extendPlain(this, top, char);
     }
     if (top.kind === "double" && char !== "\n") this.literal('$`"\\'.includes(char) ? char : `\\${char}`);
+    if (top.kind === "ansi" && top.either === true && !"ntrabefv".includes(char)) {
+      this.lose("`$'…'` in `${…}`, which bash reads differently", at);
+    }
     if (top.kind === "ansi") this.literal(/[0-7xuUc]/.test(char) ? ESCAPE : char);
     if (top.kind === "here" && char === "\n") top.joined = true;
     else if (top.kind === "here") {
@@ -281,6 +346,7 @@ export class ShellReader {
     } else if (char === "\\") this.innerEscaped = true;
     else if (char === "`") {
       this.inner = null;
+      endCommand(inner, at);
       if (!inner.atRest) this.lose(inner.fate?.why ?? "backticks that close inside quotes or a comment", inner.fate?.at ?? at);
     } else inner.feed(char, at);
   }
@@ -300,6 +366,7 @@ export class ShellReader {
         else this.literal(char);
         return;
       case "ansi":
+        if (top.either === true && '}"$`\n'.includes(char)) this.lose("`$'…'` in `${…}`, which bash reads differently", at);
         if (char === "'") this.pop();
         else if (char === "\\") this.escaped = true;
         else this.literal(char);

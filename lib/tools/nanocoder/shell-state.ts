@@ -3,6 +3,7 @@
  * where a section may or may not be there, and compared with another.
  */
 import type { ProgramReading } from "./program-text.ts";
+import type { Fact } from "./shell-source.ts";
 
 export type Dialect = "bash" | "sh";
 
@@ -27,13 +28,17 @@ export interface HereDocument {
   readonly damaging: boolean;
   /** A program reads it as one. */
   readonly evaluated: Evaluation | null;
+  /** The command that reads it. */
+  readonly command: string;
+  /** Others read it too. */
+  readonly shared: boolean;
   /** What reads it prints it as it is. */
   readonly printed: boolean;
 }
 
 export interface Evaluation {
-  /** Not if this command turns out to have its program elsewhere; empty for one that cannot. */
-  readonly unless: string;
+  /** Not if this command turns out to have its program elsewhere; null absent for one that cannot. */
+  readonly unless?: Fact;
   /** The program that reads it; null for a shell. */
   readonly language: string | null;
 }
@@ -61,7 +66,8 @@ export type Position =
   | "more_pattern";
 
 export type Group =
-  | { readonly kind: "paren" }
+  /** `body`: of a function. */
+  | { readonly kind: "paren"; readonly body?: boolean }
   | { readonly kind: "case" }
   | { readonly kind: "glob" }
   /** `a=(…)`: back to that word afterwards. */
@@ -87,10 +93,11 @@ export interface SimpleCommand {
   text: ProgramReading | null;
   /** A word is `ssh`. */
   remote: boolean;
-  /** The script that a shell was given may read its arguments a second time. */
-  calculates: boolean;
-  /** Sources in assignments before the command. */
-  environment: string[];
+  /** The index of the next argument, and of the next one that a script in the command is given; -1 while there is none. */
+  index: number;
+  given: number;
+  /** Both may be more than that. */
+  vague: boolean;
   /** The next word is a script for a shell, or one of the options before it. */
   runs: boolean;
   /** Words so far that begin with `-` or `+`, of a command that declares names; `-s` of a shell. */
@@ -101,9 +108,25 @@ export interface SimpleCommand {
   operator: string[] | null;
   /** The variable of a `for` or of `printf -v`; what `xargs` puts its lines in place of. */
   target: string;
-  /** What it prints, and what the command before it in a pipe prints; as sources of values. */
+  /** Names the command, and what it prints; empty before its first word or redirection. */
   output: string;
+  /** What the command before it in a pipe prints. */
   input: string;
+  /** Its words so far, for what they say of its output; null if they are too many, or not always the same. */
+  line: string | null;
+}
+
+/** A script or the body of a function, as far as it was read. */
+export interface Scope {
+  /** The function; empty for the script itself. */
+  readonly name: string;
+  /** Open groups of the frame where it began. */
+  readonly groups: number;
+  braces: number;
+  compounds: number;
+  loops: number;
+  /** How often `shift` has run; null if that is not known. */
+  shifted: number | null;
 }
 
 export interface CommandFrame {
@@ -111,17 +134,30 @@ export interface CommandFrame {
   /** What `)` outside of any group does: only `substitution` ends there. */
   readonly opener: "script" | "substitution" | "backtick";
   groups: Group[];
+  /** Of functions that are being defined, the innermost last; the first is the script's own. */
+  scopes: Scope[];
+  /** The function whose body comes next. */
+  defining: string | null;
+  /** Whether the command runs, and where, depends on the one before: `&&`, `||`, `|`, `&`. */
+  chained: boolean;
   position: Position;
   word: string;
   /** The word without its quotes; what expands is `OPAQUE`, a variable followed by its name. */
   plain: string;
   /** Sources of values in the word, where that matters. */
   wild: string[];
+  /** Where the word begins, and whether it may become several, or none. */
+  began: number;
+  several: boolean;
   /** Where it is a substitution: the source of what it prints. */
   readonly source: string;
   /** Open `[` of a subscript `name[…]`; 0 outside. */
   subscript: number;
   redirect: boolean;
+  /** `&`: of `<&`. */
+  direction: "<" | ">" | "&";
+  /** Its target may be `<(…)`. */
+  nested: boolean;
   /** The redirection is `>&`. */
   duplicates: boolean;
   /** The redirection is `<<<`. */
@@ -138,7 +174,8 @@ export type Frame =
   | CommandFrame
   | { readonly kind: "double" }
   | { readonly kind: "single" }
-  | { readonly kind: "ansi" }
+  /** `either`: in `${…}`, where its text must be the same with these quotes and without. */
+  | { readonly kind: "ansi"; readonly either?: boolean }
   | ParameterFrame
   | ArithmeticFrame
   | HereFrame;
@@ -175,6 +212,8 @@ export interface ArithmeticFrame {
 
 export interface HereFrame {
   readonly kind: "here";
+  /** Where its text begins. */
+  readonly from: number;
   document: HereDocument;
   rest: HereDocument[];
   /** The line so far without stripped tabs; null once it cannot be the end any more. */
@@ -197,13 +236,20 @@ export function newCommandFrame(opener: CommandFrame["opener"], source = ""): Co
     kind: "command",
     opener,
     groups: [],
+    scopes: opener === "script" ? [newScope("", 0)] : [],
+    defining: null,
+    chained: false,
     position: "command",
     word: "",
     plain: "",
     wild: [],
+    began: -1,
+    several: false,
     source,
     subscript: 0,
     redirect: false,
+    direction: ">",
+    nested: false,
     duplicates: false,
     hereString: false,
     operator: "",
@@ -224,8 +270,9 @@ export function newSimpleCommand(): SimpleCommand {
     scripted: false,
     text: null,
     remote: false,
-    calculates: false,
-    environment: [],
+    index: 1,
+    given: -1,
+    vague: false,
     runs: false,
     flags: "",
     stage: "options",
@@ -233,5 +280,10 @@ export function newSimpleCommand(): SimpleCommand {
     target: "",
     output: "",
     input: "",
+    line: "",
   };
+}
+
+export function newScope(name: string, groups: number): Scope {
+  return { name, groups, braces: 1, compounds: 0, loops: 0, shifted: 0 };
 }

@@ -37,7 +37,7 @@ export function faultOfTag({ code, name, at, open }: TagProblem): Fault {
 
 export function faultOfRefusal(at: number, { code, why, at: since }: Refusal): Fault {
   const { message, remedy } = since === undefined && why !== undefined && code in HELD ? HELD[code as keyof typeof HELD] : REFUSALS[code];
-  const told = message.replace("$why", () => since !== undefined || /^\w/.test(why ?? "") ? why ?? "" : "What stands here");
+  const told = message.replace("$why", () => since !== undefined || /^\w+$/.test(why ?? "") ? why ?? "" : "What stands here");
   return { code: `tag_${code}`, at, message: told, remedy, ...(since === undefined ? {} : { also: since }) };
 }
 

@@ -64,7 +64,7 @@ function findTags(body: string): readonly Tag[] {
 function commentsOf(body: string, tags: readonly Tag[], dialect: Dialect): ReadonlyMap<Tag, number> {
   const comments = new Map<Tag, number>();
   if (!body.includes("#") || !tags.some(({ sigil }) => sigil !== "")) return comments;
-  const reader = new ShellReader(dialect, () => {}, new Flows());
+  const reader = new ShellReader(dialect, () => {}, new Flows(), { text: body });
   let at = 0;
   for (const [index, tag] of tags.entries()) {
     for (; at < tag.at; at++) reader.feed(body.charAt(at), at);

@@ -6,9 +6,11 @@
  *     So a section may change the quoting only as long as no tag depends on it.
  * T3  What is refused is refused at load, at its line and column.
  */
-import { Flows, type Hit } from "./shell-flow.ts";
+import { CALCULATING, readProgram } from "./second-reading.ts";
+import { Flows } from "./shell-flow.ts";
 import type { Place, Refusal, Spot } from "./shell-place.ts";
 import { ShellReader } from "./shell-reader.ts";
+import type { Hit } from "./shell-source.ts";
 import type { Dialect } from "./shell-state.ts";
 import { type Node, parseTags, type SectionNode } from "./template-tags.ts";
 import { type Fault, faultOfRefusal, faultOfTag } from "./template-faults.ts";
@@ -67,7 +69,7 @@ export function compileTemplate(
   if (problems.some(({ code }) => code === "too_many_tags")) {
     return { pieces: [], faults: problems.map(faultOfTag), uses: [], undeclared: [], evaluations: [] };
   }
-  const compiler = new Compiler(dialect, parameters, Math.min(MOST_STEPS, budget.steps));
+  const compiler = new Compiler(body, dialect, parameters, Math.min(MOST_STEPS, budget.steps));
   const pieces = compiler.compile(nodes);
   const evaluations = compiler.finish(body);
   budget.steps -= compiler.spent;
@@ -83,10 +85,6 @@ interface Path {
 
 /** Two paths that read on equally become one, so more than a few mean that sections change the quoting. */
 const MOST_PATHS = 32;
-
-/** What may read a variable a second time, in text that is not read otherwise. */
-const CALCULATING =
-  /\(\(|\$\[|\$\{!|@P\}|-[A-Za-z]*[invaAC]\b|\b(?:let|declare|typeset|local|unset|read|mapfile|readarray|eval|RANDOM|SRANDOM|OPTIND|HISTCMD)\b|-(?:eq|ne|lt|le|gt|ge|R)\b|\w\[/;
 
 class Compiler {
   /** By the place of the tag, so that a tag has one. */
@@ -106,11 +104,12 @@ class Compiler {
   #exhausted = false;
   readonly #most: number;
 
-  constructor(dialect: Dialect, parameters: ReadonlyMap<string, Declared>, most: number) {
+  constructor(body: string, dialect: Dialect, parameters: ReadonlyMap<string, Declared>, most: number) {
     this.#dialect = dialect;
     this.#parameters = parameters;
     this.#most = most;
-    this.#paths = [{ reader: new ShellReader(dialect, (tag, refusal) => this.#refuse(tag, refusal), this.#flows), assumed: new Map() }];
+    const reader = new ShellReader(dialect, (tag, refusal) => this.#refuse(tag, refusal), this.#flows, { text: body });
+    this.#paths = [{ reader, assumed: new Map() }];
   }
 
   compile(nodes: readonly Node[]): readonly Piece[] {
@@ -129,9 +128,9 @@ class Compiler {
   /** What is found once all of the script is known: faults, and what remains for warnings. */
   finish(body: string): readonly Hit[] {
     for (const { reader } of this.#paths) reader.end(body.length);
-    const hits = this.#flows.hits(this.#tags, this.#inert);
+    const hits = this.#flows.hits(this.#tags, this.#inert, readProgram);
     for (const hit of hits) {
-      if (hit.level === "output" || hit.kind === "evaluated" || hit.kind === "unknown") continue;
+      if (hit.level === "output" || hit.kind === "evaluated" || hit.kind === "unknown" || hit.kind === "named") continue;
       // dash has no operator that runs anything.
       if (hit.kind === "split" && this.#dialect === "sh") continue;
       const refusal: Refusal = { kind: "refused", code: hit.kind, ...(hit.name === null ? {} : { why: hit.name }) };
@@ -236,6 +235,7 @@ class Compiler {
       const key = path.reader.key();
       if (!this.#spend(key.length, at)) return;
       const other = merged.get(key);
+      other?.reader.meet(path.reader);
       const assumed = other === undefined
         ? path.assumed
         : new Map([...other.assumed].filter(([name, truthy]) => path.assumed.get(name) === truthy));

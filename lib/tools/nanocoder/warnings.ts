@@ -2,7 +2,7 @@
 import type { Approval } from "../tool.ts";
 import type { Parameter } from "./parameters.ts";
 import { remedyFor } from "./program-text.ts";
-import type { Hit } from "./shell-flow.ts";
+import type { Hit } from "./shell-source.ts";
 import type { Place } from "./shell-place.ts";
 import type { TagUse } from "./template.ts";
 
@@ -60,7 +60,7 @@ function warnOfPlace(place: Place): Said | null {
   }
 }
 
-function warnOfSecondReading({ place, situation }: TagUse): Said | null {
+export function warnOfSecondReading({ place, situation }: TagUse): Said | null {
   if (place.kind === "comment") return null;
   const { program, shellScript, remote, calculated } = situation;
   const remedy = "Pass the value as an argument instead: sh -c '… \"$1\" …' sh {{ name }}";
@@ -92,11 +92,17 @@ export function warnOfEvaluations(hits: readonly Hit[], uses: readonly TagUse[])
   const told = new Set(uses.filter((use) => warnOfSecondReading(use) !== null).map(({ at }) => at));
   const calculated = uses.filter(({ situation }) => situation.calculated).map(({ at }) => at);
   const isTold = ({ name, at }: Hit) => name === null ? told.has(at) : name.startsWith("$(") && calculated.some((use) => use > at);
-  return hits.filter((hit) => !isTold(hit)).map(({ kind, level, name, at, language }): TagWarning => {
-    const what = name === null || !/^\w/.test(name) ? "Something of a value" : `\`$${name}\`, which holds something of a value,`;
+  const untold = hits.filter((hit) => !isTold(hit));
+  const first = untold.filter((hit, index) => untold.findIndex(({ at, kind }) => at === hit.at && kind === hit.kind) === index);
+  return first.map(({ kind, level, name, at, language }): TagWarning => {
+    const what = described(name);
     const remedy = "Make sure that it cannot be more than a plain word or number: declare type: integer, or a pattern.";
     if (kind === "unknown") {
       return { ...warning("unknown_command", `${what} is given to a command whose name is not written out`, remedy), at };
+    }
+    if (kind === "named") {
+      const only = "Write the name out, or declare an enum of the names that are meant.";
+      return { ...warning("named_command", `${what} says which program, or which script, is run`, only), at };
     }
     if (language !== null) {
       const message = `${what} is part of a program that ${language} reads, where the quotes of the shell protect nothing`;
@@ -110,6 +116,11 @@ export function warnOfEvaluations(hits: readonly Hit[], uses: readonly TagUse[])
     const since = level === "output" ? ", as it was printed by a command that was given one" : "";
     return { ...warning("second_evaluation", `${what} ${how} here${since}`, remedy), at };
   });
+}
+
+function described(name: string | null): string {
+  if (name?.startsWith("file:") === true) return "A file that may hold something of a value";
+  return name === null || !/^\w+$/.test(name) ? "Something of a value" : `\`$${name}\`, which holds something of a value,`;
 }
 
 /** A value that begins with a dash is an option to most programs, however it is quoted. */

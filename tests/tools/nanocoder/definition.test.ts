@@ -469,7 +469,7 @@ describe("the body", () => {
       'eval "$x"',
       'bash -c "$x"',
       'ssh host "$x"',
-      "n=$(wc -l < {{ a }}); echo $((n))",
+      "n=$(jq .n < {{ a }}); echo $((n))",
     ].join("\n");
     const { diagnostics } = await withLines(P, body);
     const lines = diagnostics.filter(({ code }) => code === "second_evaluation").map(({ line }) => line);

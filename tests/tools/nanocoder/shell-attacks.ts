@@ -183,6 +183,138 @@ export const attacks: fc.Arbitrary<string> = fc.tuple(
   fc.constantFrom(...TAIL),
 ).map(([head, step, around, tail]) => head + around.replace("STEP", () => step) + tail);
 
+/** Ways in which something that is run by a word reaches an interpreter, and what there runs it. */
+const SCRIPTS = [
+  "echo $(($1))",
+  "echo $((x))",
+  "read -r n; echo $((n))",
+  'eval "$1"',
+  'eval "$x"',
+  "cat | bash",
+  'f() { echo $(($2)); }; f 1 "$@"',
+  "shift; echo $(($1))",
+  'bash -c "$1"',
+  "bash -c 'echo $((x))'",
+  'for n in "$@"; do echo $((n)); done',
+  "[ $1 = z ]",
+  '"$@"',
+  "n=${1:-3}; (( n > 2 ))",
+  "echo ok",
+];
+
+const PROGRAMS = [
+  "awk 'BEGIN { system(ARGV[1]) }' VALUE",
+  "awk 'BEGIN { system(ENVIRON[\"x\"]) }'",
+  "awk -v c=VALUE 'BEGIN { system(c) }'",
+  "awk '{ system($0) }' <<< VALUE",
+  "awk 'BEGIN { ARGV[1] | getline }' VALUE",
+  "sed 's/^//e' <<< VALUE",
+  "perl -ne print VALUE",
+  "perl -e 'system($ENV{x})'",
+  "perl -e 'eval <STDIN>' <<< VALUE",
+  "python3 -c 'import os, sys; os.system(sys.argv[1])' VALUE",
+  "python3 <<< 'import os; os.system(os.environ[\"x\"])'",
+  "make -f - VALUE <<< 'all:'",
+  "make -f - <<< 'all: ; @echo $(x)'",
+  "printf 'all:\\n\\t%s\\n' VALUE | make -f -",
+  "find . -maxdepth 0 -exec bash -c VALUE ';'",
+  "find . -maxdepth 0 -exec bash -c 'echo $(($1))' _ VALUE ';'",
+  "bash VALUE",
+  "VALUE",
+  "env VALUE",
+  "timeout 2 VALUE",
+  "bash <(echo VALUE)",
+  "source <(echo VALUE)",
+  "PATH=VALUE:$PATH cat",
+];
+
+const FILES = ["w.sh", "./w.sh", '"$f"', '"${f}"', "d/w.sh"];
+const writing = fc.constantFrom(
+  ...[
+    "echo VALUE > F",
+    "cat > F <<E\nVALUE\nE\n",
+    "echo VALUE | tee F",
+    "cat <<< VALUE >> F",
+    "{ echo VALUE; } > F",
+    "g() { echo VALUE; }; g > F",
+  ],
+  ...[
+    "(echo VALUE) > F",
+    "echo VALUE > o; cp o F",
+    "echo VALUE > o; mv o F",
+    'printf "%s" VALUE > F',
+    "exec 4> F; echo VALUE >&4",
+    "echo VALUE &> F",
+  ],
+);
+const running = fc.constantFrom(
+  ...[
+    "bash F",
+    ". F",
+    "source F",
+    "sh < F",
+    "cat F | bash",
+    "chmod +x F; F",
+    'bash -c "$(cat F)"',
+    'eval "$(<F)"',
+    "read -r n < F; echo $((n))",
+  ],
+  ...[
+    "n=$(cat F); echo $((n))",
+    "env bash F",
+    "while read -r n; do echo $((n)); done < F",
+    "mapfile z < F; echo $((z))",
+    "python3 F",
+    "bash <(cat F)",
+  ],
+);
+const filed = fc.tuple(writing, running, fc.constantFrom(...FILES), fc.constantFrom(...FILES), hole).map(([write, run, to, from, value]) =>
+  `mkdir -p d; cd d; ln -sf . d; f=w.sh\n${write.replaceAll("F", () => to).replaceAll("VALUE", () => value)}\n${
+    run.replaceAll("F", () => from)
+  }`
+);
+
+const scripted = fc.tuple(fc.constantFrom(...SCRIPTS), fc.constantFrom("bash", "env bash", "timeout 2 bash", "exec bash", "$BASH"), hole)
+  .chain(
+    ([script, shell, value]) =>
+      fc.constantFrom(
+        `${shell} -c '${script}' _ ${value}`,
+        `${shell} -c '${script}' _ 1 ${value}`,
+        `${shell} -c '${script}' ${value}`,
+        `${shell} -c '${script}' _ 5 <<< ${value}`,
+        `echo ${value} | ${shell} -c '${script}' _ 5`,
+        `export x; ${shell} -c '${script}' _ 5`,
+        `x=${value} ${shell} -c '${script}' _ 5`,
+        `set -a; x=${value}; ${shell} -c '${script}' _ 5`,
+        `declare -x x=${value}; ${shell} -c '${script}' _ 5`,
+        `env x=${value} bash -c '${script}' _ 5`,
+        `${shell} -s ${value} <<'E'\n${script}\nE\n`,
+        `${shell} -s -- 5 ${value} <<'E'\n${script}\nE\n`,
+        `echo '${script.replaceAll("'", "")}' | ${shell} -s ${value}`,
+        `xargs -I{} ${shell} -c '${script}' _ {} <<< ${value}`,
+        `xargs -I{} ${shell} -c 'echo {}' <<< ${value}`,
+        `echo ${value} | xargs ${shell} -c '${script}' _`,
+        `{ ${shell}; } <<< ${value}`,
+        `(${shell}) <<E\n${value}\nE\n`,
+        `g() { ${shell}; }; g <<< ${value}`,
+        `g() { ${shell}; }; echo ${value} | g`,
+        `exec <<< ${value}; ${shell}`,
+        `if true; then ${shell}; fi <<< ${value}`,
+        `echo ${value} | { read -r n; ${shell} -c "$n"; }`,
+        `g() { ${script}; }; g ${value}`,
+        `g() { ${script}; }; g 1 2 ${value}`,
+        `set -- 1 ${value}; ${script}`,
+      ),
+  );
+
+const programmed = fc.tuple(fc.constantFrom(...PROGRAMS), hole).map(([program, value]) => program.replaceAll("VALUE", () => value));
+
+/** Bodies that hand something of a value to an interpreter: what is run has to be told. */
+export const handovers: fc.Arbitrary<string> = fc.tuple(
+  fc.constantFrom("x={{ a }}; export x\n", "export x={{ a }}; set -- {{ a }}\n", "x={{ a }}; y=$x\n"),
+  fc.oneof({ weight: 3, arbitrary: scripted }, programmed, filed),
+).map(([head, step]) => head + step);
+
 const strike = fc.constantFrom(
   ...[
     "a[$(touch pwned)]",
@@ -202,6 +334,10 @@ const strike = fc.constantFrom(
     "-a",
     "z",
     "=",
+    "x:=$(shell touch pwned)",
+    "touch pwned |",
+    "touch${IFS}pwned",
+    "import os; os.system('touch pwned')",
   ],
 );
 

@@ -14,7 +14,8 @@ import fc from "fast-check";
 import { parseKeepingNumbers } from "../../../lib/session/json.ts";
 import { renderTemplate } from "../../../lib/tools/nanocoder/render.ts";
 import { compileTemplate } from "../../../lib/tools/nanocoder/template.ts";
-import { attacks, strikes } from "./shell-attacks.ts";
+import { warnOfSecondReading } from "../../../lib/tools/nanocoder/warnings.ts";
+import { attacks, handovers, strikes } from "./shell-attacks.ts";
 import { oddBodies, PARAMETERS, PRELUDE, scripts, type Value, type Values, values, venom } from "./shell-grammar.ts";
 
 // What is rendered does not depend on the host; starting a shell takes Deno 2.9.6 five times as long as Bun.
@@ -65,18 +66,26 @@ for (const [dialect, shell] of SHELLS) {
   }, 600_000);
 }
 
-test("nothing that a value says is run by bash where it reads words a second time, unless a warning says so", () => {
-  const cases = fc.sample(fc.tuple(attacks, strikes), { numRuns: CASES * 2, seed: SEED });
-  const ready = cases.flatMap(([body, given]) => {
-    const { pieces, faults, evaluations } = compileTemplate(body, "bash", PARAMETERS);
-    const rendered = faults.length > 0 || evaluations.length > 0 ? null : renderTemplate(pieces, toMap(given));
-    return rendered?.kind === "script" ? [{ body, text: rendered.text }] : [];
-  });
-  for (const { batch, canaries } of runBatches("/bin/bash", ready)) {
-    if (canaries.includes("pwned")) throw new Error(`One of these ran its value: ${JSON.stringify(culprits(batch))}`);
-  }
-  expect(ready.length).toBeGreaterThan(CASES * 0.5);
-}, 600_000);
+const SECOND_READINGS = [
+  ["by bash where it reads words a second time", attacks],
+  ["by an interpreter to which a script hands it", handovers],
+] as const;
+
+for (const [where, bodies] of SECOND_READINGS) {
+  test(`nothing that a value says is run ${where}, unless a warning says so`, () => {
+    const cases = fc.sample(fc.tuple(bodies, strikes), { numRuns: CASES * 2, seed: SEED });
+    const ready = cases.flatMap(([body, given]) => {
+      const { pieces, faults, evaluations, uses } = compileTemplate(body, "bash", PARAMETERS);
+      const told = evaluations.length > 0 || uses.some((use) => warnOfSecondReading(use) !== null);
+      const rendered = faults.length > 0 || told ? null : renderTemplate(pieces, toMap(given));
+      return rendered?.kind === "script" ? [{ body, text: rendered.text }] : [];
+    });
+    for (const { batch, canaries } of runBatches("/bin/bash", ready)) {
+      if (canaries.includes("pwned")) throw new Error(`One of these ran its value: ${JSON.stringify(culprits(batch))}`);
+    }
+    expect(ready.length).toBeGreaterThan(CASES * 0.1);
+  }, 600_000);
+}
 
 function culprits<T extends { readonly text: string }>(batch: readonly T[]): readonly T[] {
   return batch.filter((each) => runBatches("/bin/bash", [each]).some(({ canaries }) => canaries.includes("pwned")));
