@@ -42,8 +42,10 @@ export interface HookNotice {
   readonly text: string;
 }
 
-/** More than any decision needs; what is over is cut and said. */
-const CAPTURE_BYTES = 8 * 1024 * 1024;
+/** A decision may change the input, which can be this long. */
+const WHOLE_BYTES = 8 * 1024 * 1024;
+/** Kept of what is longer: no decision, but an objection that is its last word. */
+const CAP_BYTES = 64 * 1024;
 
 export function coversTool(hook: Pick<Hook, "matcher">, tool: string): boolean {
   return hook.matcher === null || matchesWildcard(hook.matcher, tool);
@@ -79,6 +81,7 @@ export function launchOf(hook: Hook, payload: string, { workspace, env, shell }:
     env: rest,
     stdin: payload,
     timeout_ms: hook.timeout_ms,
-    cap_bytes: CAPTURE_BYTES,
+    cap_bytes: CAP_BYTES,
+    whole_bytes: WHOLE_BYTES,
   };
 }

@@ -1,4 +1,4 @@
-import type { JsonInput, JsonObject } from "./json.ts";
+import { type JsonInput, type JsonObject, MAX_DEPTH } from "./json.ts";
 import { JsonFault, readDocument } from "./json-reader.ts";
 
 /** What became of the text a model wrote as a call's arguments. */
@@ -6,8 +6,6 @@ export type ParsedArguments =
   | { readonly kind: "input"; readonly input: JsonInput }
   | { readonly kind: "malformed"; readonly message: string };
 
-/** Deeper input than this is refused: a parser of a tool would likely give up earlier. */
-const MAX_DEPTH = 256;
 const SHOWN_CHARACTERS = 200;
 
 /**

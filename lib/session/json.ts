@@ -16,6 +16,21 @@ export interface JsonInput {
   readonly text: string;
 }
 
+/** Deeper documents are refused, as input and as data: a parser of a tool, a thread or a client would likely give up earlier. */
+export const MAX_DEPTH = 256;
+
+/** Whether lists and objects lie in one another further than that. Without recursion: it may be any depth. */
+export function isTooDeep(value: unknown): boolean {
+  const open: [value: unknown, level: number][] = [[value, 0]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [each, level] = next;
+    if (typeof each !== "object" || each === null) continue;
+    if (level >= MAX_DEPTH) return true;
+    for (const member of Object.values(each)) open.push([member, level + 1]);
+  }
+  return false;
+}
+
 interface RawNumber {
   readonly rawJSON: string;
 }

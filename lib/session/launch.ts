@@ -18,8 +18,10 @@ export interface ProcessLaunch {
   /** Delivered on standard input, then end of file. Null: standard input is empty. */
   readonly stdin: string | null;
   readonly timeout_ms: number;
-  /** Bytes of each stream that the `Run` carries; what is over is cut in the middle. */
+  /** Bytes of each stream that the `Run` carries; what is over is cut in the middle. Of standard error never more than 64 KiB. */
   readonly cap_bytes: number;
+  /** Up to this, standard output is carried whole: for what is of no use in parts. */
+  readonly whole_bytes?: number;
   /**
    * Standard output is JSON documents, one per line. Those of the form `{"type":"message","message":…}` are passed on
    * while it runs, as messages; nothing of standard output is then shown live as text.

@@ -8,11 +8,11 @@ import type { Buffer } from "node:buffer";
 import { writeSync } from "node:fs";
 import process from "node:process";
 import * as v from "valibot";
-import { type Json, type JsonInput, type JsonObject, parseJson } from "../session/json.ts";
+import { isTooDeep, type Json, type JsonInput, type JsonObject, parseJson } from "../session/json.ts";
 import type { HostContext, HostModule, HostReply } from "../session/launch.ts";
 import { runBuiltin } from "../tools/builtin/catalog.ts";
 import { LineReader, toFrame } from "./frames.ts";
-import { FRAMES, type FromHost, type HostCall, MAX_FRAME_BYTES, ToHost } from "./wire.ts";
+import { FRAMES, type FromHost, type HostCall, MAX_FRAME_BYTES, MAX_MODULE_FRAME_BYTES, ToHost } from "./wire.ts";
 
 export type ToolRunner = (tool: string, input: JsonInput, context: HostContext) => Promise<HostReply>;
 
@@ -33,7 +33,7 @@ export async function runToolHost(run: ToolRunner = runBuiltin): Promise<void> {
       }
       if (call.module !== undefined) {
         await last;
-        return send({ type: "reply", id: call.id, reply: await answer(call, run) });
+        return send({ type: "reply", id: call.id, reply: await answer(call, run) }, MAX_MODULE_FRAME_BYTES);
       }
       last = last.then(async () => send({ type: "reply", id: call.id, reply: await answer(call, run) }));
     }
@@ -64,7 +64,8 @@ async function answerModule({ file, ask }: HostModule, { id, tool, context }: Ho
     get signal() {
       return stop.signal;
     },
-    send: (message: unknown) => send({ type: "message", id, message: message as Json }),
+    send: (message: unknown) =>
+      send(isTooDeep(message) ? { type: "withheld", id } : { type: "message", id, message: message as Json }, MAX_MODULE_FRAME_BYTES),
   };
   try {
     return await runModuleTool(file, tool, input, given);
@@ -94,8 +95,8 @@ class StopRequest {
   }
 }
 
-function send(message: FromHost): void {
-  const bytes = encode(message);
+function send(message: FromHost, most_bytes = MAX_FRAME_BYTES): void {
+  const bytes = encode(message, most_bytes);
   for (let written = 0; written < bytes.length;) written += tryWrite(bytes, written);
 }
 
@@ -110,12 +111,13 @@ function tryWrite(bytes: Buffer, from: number): number {
   }
 }
 
-function encode(message: FromHost): Buffer {
+function encode(message: FromHost, most_bytes: number): Buffer {
   try {
-    return toFrame(message, MAX_FRAME_BYTES);
+    return toFrame(message, most_bytes);
   } catch (error) {
-    if (message.type !== "reply") throw error;
-    const text = `The tool's answer is too large to be handed over: ${(error as Error).message}`;
-    return toFrame({ ...message, reply: { is_error: true, text } }, MAX_FRAME_BYTES);
+    if (!(error instanceof RangeError) || message.type === "ready") throw error;
+    if (message.type !== "reply") return toFrame({ type: "withheld", id: message.id }, most_bytes);
+    const text = `The tool's answer is too large to be handed over: ${error.message}`;
+    return toFrame({ ...message, reply: { is_error: true, text } }, most_bytes);
   }
 }

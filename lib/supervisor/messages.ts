@@ -2,7 +2,7 @@
  * What a running call tells those who watch it: documents, passed on in order and in bundles. However much is said, what
  * is passed on per time is bounded: in each interval the first ones and the newest; the others are counted.
  */
-import type { Json } from "../session/json.ts";
+import { isTooDeep, type Json } from "../session/json.ts";
 
 export type MessageSink = (messages: readonly Json[]) => void;
 
@@ -38,6 +38,11 @@ export class MessageRelay {
     this.#timer ??= setTimeout(() => this.#flush(), INTERVAL_MS);
   }
 
+  /** One that was too long to come this far. */
+  withhold(): void {
+    this.#dropped++;
+  }
+
   /** Passes on what is waiting. Nothing comes after it. */
   close(): void {
     this.#closed = true;
@@ -56,11 +61,11 @@ export class MessageRelay {
 /** A line longer than this is no message, and is passed over. */
 export const MESSAGE_LINE_BYTES = 64 * 1024;
 
-/** The message in a line of a program that speaks in frames; null if it is another frame, or none. */
+/** The message in a line of a program that speaks in frames; null if it is another frame, or none, or too deep to be passed on. */
 export function readMessageLine(line: string): Json | null {
   try {
     const frame = JSON.parse(line) as { readonly type?: unknown; readonly message?: Json } | null;
-    return frame?.type === "message" ? frame.message ?? null : null;
+    return frame?.type === "message" && !isTooDeep(frame.message) ? frame.message ?? null : null;
   } catch {
     // Something else than the program's own code wrote to its standard output.
     return null;

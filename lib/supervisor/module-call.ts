@@ -11,7 +11,8 @@ import { MessageRelay } from "./messages.ts";
 import { Capture, LiveOutput } from "./output.ts";
 import { graceFor, LEFTOVER_GRACE_MS, nameSurvivors, type ProcessWatch, unstarted } from "./process.ts";
 import type { Spare } from "./spares.ts";
-import { type HostEnd, type HostStart, startToolHost, type ToolHost } from "./tool-host.ts";
+import { type HostEnd, type HostListener, type HostStart, startToolHost, type ToolHost } from "./tool-host.ts";
+import { MAX_MODULE_FRAME_BYTES } from "./wire.ts";
 
 export interface ModuleJob {
   readonly launch: HostLaunch;
@@ -36,17 +37,18 @@ export async function runModuleCall(job: ModuleJob, watch: ProcessWatch, census:
   const printed = { stdout: new Capture(CAP_BYTES), stderr: new Capture(CAP_BYTES) };
   const live = watch.onOutput === undefined ? null : new LiveOutput(watch.onOutput);
   const relay = watch.onMessages === undefined ? null : new MessageRelay(watch.onMessages);
-  const listener: Pick<HostStart, "onPrinted" | "onMessage"> = {
+  const listener: HostListener = {
     onPrinted: (stream, chunk) => {
       printed[stream].push(chunk);
       live?.push(stream, chunk);
     },
     onMessage: (message, bytes) => relay?.push(message, bytes),
+    onWithheld: () => relay?.withhold(),
   };
   const spare = job.takeSpare();
   let host: ToolHost;
   try {
-    host = spare?.host ?? startToolHost({ ...job.host, ...listener });
+    host = spare?.host ?? startToolHost({ ...job.host, ...listener, frame_bytes: MAX_MODULE_FRAME_BYTES });
   } catch (error) {
     return unstarted("cannot_start", began, (error as Error).message);
   }

@@ -1,7 +1,8 @@
 /**
  * What a process writes: one capture per stream, and the live view of both.
  *
- * O1  Memory is bounded by the cap, whatever comes: the first bytes and the last are kept, the rest is counted.
+ * O1  Memory is bounded by the cap, whatever comes: the first bytes and the last are kept, the rest is counted. What is
+ *     of use only as a whole may have more room, and gives it back as soon as there is no whole any more.
  * O2  Bytes are kept as bytes and decoded once, at the end, so no character is broken by where a chunk ended. NUL stays.
  * O3  The live view is coalesced and capped for the whole call; it says where it ends.
  */
@@ -10,25 +11,31 @@ import { cutBytes, divideCap } from "../session/excerpt.ts";
 
 export class Capture {
   readonly #cap: number;
+  readonly #whole: number;
   readonly #first: Grower;
   readonly #last: Ring;
   #bytes = 0;
 
-  constructor(cap_bytes: number) {
-    this.#cap = Math.max(0, Math.min(Math.floor(cap_bytes), MAX_CAP));
-    this.#first = new Grower(this.#cap);
+  /** @param whole_bytes up to this it is kept whole, if that is more than the cap */
+  constructor(cap_bytes: number, whole_bytes = 0) {
+    this.#cap = limited(cap_bytes);
+    this.#whole = Math.max(this.#cap, limited(whole_bytes));
+    this.#first = new Grower(this.#whole);
     this.#last = new Ring(divideCap(this.#cap).tail);
   }
 
   push(chunk: Uint8Array): void {
     this.#bytes += chunk.length;
     const taken = this.#first.push(chunk);
+    if (taken === chunk.length) return;
+    if (this.#first.limit > this.#cap) this.#first.shorten(this.#cap, (rest) => this.#last.push(rest));
     this.#last.push(taken === 0 ? chunk : chunk.subarray(taken));
   }
 
   finish(): Captured {
     const first = this.#first.bytes();
-    return cutBytes(first, this.#bytes > first.length ? this.#lastBytes(first) : first, this.#bytes, this.#cap);
+    const last = this.#bytes > first.length ? this.#lastBytes(first) : first;
+    return cutBytes(first, last, this.#bytes, this.#bytes > this.#whole ? this.#cap : this.#whole);
   }
 
   /** The ring holds only what did not fit in the beginning: the end may reach back into it. */
@@ -46,14 +53,22 @@ export class Capture {
 /** No caller needs more, and a cap that is not one would break O1. */
 const MAX_CAP = 64 * 1024 * 1024;
 
-/** The first bytes, up to a limit; grows as they come. */
+function limited(cap_bytes: number): number {
+  return Math.max(0, Math.min(Math.floor(cap_bytes), MAX_CAP));
+}
+
+/** The first bytes, up to a limit; grows as they come. What it no longer needs is freed at once, not when it is collected. */
 class Grower {
-  readonly #limit: number;
+  #limit: number;
   #buffer = new Uint8Array(0);
   #length = 0;
 
   constructor(limit: number) {
     this.#limit = limit;
+  }
+
+  get limit(): number {
+    return this.#limit;
   }
 
   /** How many bytes of the chunk were taken. */
@@ -70,11 +85,18 @@ class Grower {
     return this.#buffer.subarray(0, this.#length);
   }
 
+  /** Lowers the limit, after whoever wants it has seen what was beyond. */
+  shorten(limit: number, show: (rest: Uint8Array) => void): void {
+    show(this.#buffer.subarray(limit, this.#length));
+    this.#limit = limit;
+    this.#length = Math.min(this.#length, limit);
+    this.#buffer = new Uint8Array(this.#buffer.buffer.transfer(this.#length));
+  }
+
   #reserve(length: number): void {
     if (length <= this.#buffer.length) return;
-    const grown = new Uint8Array(Math.min(this.#limit, Math.max(length, this.#buffer.length * 2)));
-    grown.set(this.bytes());
-    this.#buffer = grown;
+    const size = Math.min(this.#limit, Math.max(length, this.#buffer.length * 2));
+    this.#buffer = new Uint8Array(this.#buffer.buffer.transfer(size));
   }
 }
 

@@ -42,6 +42,9 @@ export function graceFor(signal: AbortSignal): number {
   return signal.reason === UNWANTED ? 0 : GRACE_MS;
 }
 
+/** Standard error is for people and models: nothing reads more of it, however much of standard output is wanted. */
+const STDERR_CAP_BYTES = 64 * 1024;
+
 /** How long output is waited for after the end, while somebody of the call may still write. */
 export const DRAIN_MS = 150;
 /** And when nobody of the call is left: end of file comes at once, unless a process that hides holds the pipe. */
@@ -101,7 +104,7 @@ interface Drain {
 }
 
 /** R2. */
-function drain(child: SpawnedProcess, { cap_bytes, speaks }: ProcessLaunch, { onOutput, onMessages }: ProcessWatch): Drain {
+function drain(child: SpawnedProcess, { cap_bytes, whole_bytes, speaks }: ProcessLaunch, { onOutput, onMessages }: ProcessWatch): Drain {
   const live = onOutput === undefined ? null : new LiveOutput(onOutput);
   const relay = speaks === undefined || onMessages === undefined ? null : new MessageRelay(onMessages);
   const frames = new LineReader(MESSAGE_LINE_BYTES, "skip");
@@ -109,7 +112,7 @@ function drain(child: SpawnedProcess, { cap_bytes, speaks }: ProcessLaunch, { on
     if (speaks === undefined || stream === "stderr") return live?.push(stream, chunk);
     if (relay !== null) { for (const line of frames.push(chunk)) relayLine(line, relay); }
   };
-  const captures = { stdout: new Capture(cap_bytes), stderr: new Capture(cap_bytes) };
+  const captures = { stdout: new Capture(cap_bytes, whole_bytes), stderr: new Capture(Math.min(cap_bytes, STDERR_CAP_BYTES)) };
   const problems: string[] = [];
   const read = (stream: StreamName) =>
     readAll(child[stream], (chunk) => {

@@ -13,8 +13,8 @@ import type { HostWatch } from "./hosts.ts";
 import { endAll } from "./kill.ts";
 import { extendLineage } from "./lineage.ts";
 import { GRACE_MS } from "./process.ts";
-import { type HostStart, startToolHost, type ToolHost } from "./tool-host.ts";
-import type { WorkerSetup } from "./wire.ts";
+import { type HostListener, startToolHost, type ToolHost } from "./tool-host.ts";
+import { MAX_MODULE_FRAME_BYTES, type WorkerSetup } from "./wire.ts";
 
 /** A host that a call has taken. */
 export interface Spare {
@@ -22,7 +22,7 @@ export interface Spare {
   /** That it was started with. */
   readonly lineage: string;
   /** What it prints and says from now on. */
-  listen(listener: Pick<HostStart, "onPrinted" | "onMessage">): void;
+  listen(listener: HostListener): void;
   /** It has been ended. */
   done(): void;
 }
@@ -80,7 +80,7 @@ export class Spares {
   #start(): void {
     const { hosts, lineage, runtime, name } = this.#setup;
     const own = extendLineage(lineage, undefined, runtime, `spare-${name}-${++this.#made}`);
-    let listener: Pick<HostStart, "onPrinted" | "onMessage"> = {};
+    let listener: HostListener = {};
     let host: ToolHost;
     try {
       host = startToolHost({
@@ -90,6 +90,8 @@ export class Spares {
         start_ms: hosts.start_ms,
         onPrinted: (stream, chunk) => listener.onPrinted?.(stream, chunk),
         onMessage: (message, bytes) => listener.onMessage?.(message, bytes),
+        onWithheld: () => listener.onWithheld?.(),
+        frame_bytes: MAX_MODULE_FRAME_BYTES,
       });
     } catch {
       // The call that would have taken it starts one itself, and says what is wrong.

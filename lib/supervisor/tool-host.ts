@@ -35,15 +35,23 @@ export interface ToolHost {
   prepare(): void;
 }
 
-export interface HostStart {
+export interface HostStart extends HostListener {
   readonly command: readonly string[];
   readonly tags: { readonly lineage: string; readonly session?: string; readonly call?: string };
   /** The entry of the lineage that is its own. */
   readonly entry: string;
   readonly start_ms: number;
+  /** No frame from it is longer; absent: what our own tools may need. */
+  readonly frame_bytes?: number;
+}
+
+/** Who is told of what a host prints and says. */
+export interface HostListener {
   /** Without it, the end of what is printed during a call is told with the reason of a failure. */
   onPrinted?(stream: StreamName, chunk: Uint8Array): void;
   onMessage?(message: Json, bytes: number): void;
+  /** It said something that was too long to be passed on. */
+  onWithheld?(): void;
 }
 
 /** @throws {Error} if the program cannot be started at all. */
@@ -83,6 +91,8 @@ function watch(child: HostProcess, identity: ProcessIdentity, start: HostStart):
         return ready.resolve();
       case "message":
         return start.onMessage?.(frame.message, bytes);
+      case "withheld":
+        return start.onWithheld?.();
       case "reply":
         waiting.get(frame.id)?.(frame.reply);
         return void waiting.delete(frame.id);
@@ -90,7 +100,10 @@ function watch(child: HostProcess, identity: ProcessIdentity, start: HostStart):
   };
   const print = start.onPrinted ?? ((_stream, chunk) => printed.push(chunk));
   const read = [
-    readAll(child.frames, readFrames(receive, (error) => fail(`it spoke out of turn: ${error.message}`))),
+    readAll(
+      child.frames,
+      readFrames(new LineReader(start.frame_bytes ?? MAX_FRAME_BYTES), receive, (error) => fail(`it spoke out of turn: ${error.message}`)),
+    ),
     readAll(child.stdout, (chunk) => print("stdout", chunk)),
     readAll(child.stderr, (chunk) => print("stderr", chunk)),
   ];
@@ -131,8 +144,11 @@ function describeStatus(status: ExitStatus): string {
   return status.kind === "exited" ? `it exited with code ${status.code}` : `it was ended by ${status.signal}`;
 }
 
-function readFrames(receive: (frame: FromHost, bytes: number) => void, fail: (error: Error) => void): (chunk: Uint8Array) => void {
-  const reader = new LineReader(MAX_FRAME_BYTES);
+function readFrames(
+  reader: LineReader,
+  receive: (frame: FromHost, bytes: number) => void,
+  fail: (error: Error) => void,
+): (chunk: Uint8Array) => void {
   return (chunk) => {
     try {
       for (const line of reader.push(chunk)) receive(v.parse(FromHost, JSON.parse(line)), line.length);

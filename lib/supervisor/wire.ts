@@ -3,7 +3,7 @@
  * tool host (one JSON document per line). Each side parses what it gets, once, where it comes in.
  */
 import * as v from "valibot";
-import type { Json, JsonObject } from "../session/json.ts";
+import { isTooDeep, type Json, type JsonObject, MAX_DEPTH } from "../session/json.ts";
 import type { HostContext, HostModule, HostReply, Launch, ProcessIdentity, Run } from "../session/launch.ts";
 import { Outcome, ReapedProcess } from "../session/outcome.ts";
 import { UNWANTED } from "./first-cause.ts";
@@ -11,8 +11,13 @@ import { UNWANTED } from "./first-cause.ts";
 const id = v.pipe(v.number(), v.integer());
 const duration = v.pipe(v.number(), v.finite(), v.minValue(0));
 const environment = v.record(v.string(), v.string());
-const json = v.custom<Json>((value) => value !== undefined, "JSON");
-const jsonObject = v.custom<JsonObject>((value) => typeof value === "object" && value !== null && !Array.isArray(value), "a JSON object");
+/** What lies deeper may not pass from thread to thread: a worker that sent it would die. */
+const LEVELS = `of at most ${MAX_DEPTH} levels`;
+const json = v.custom<Json>((value) => value !== undefined && !isTooDeep(value), `JSON ${LEVELS}`);
+const jsonObject = v.custom<JsonObject>(
+  (value) => typeof value === "object" && value !== null && !Array.isArray(value) && !isTooDeep(value),
+  `a JSON object ${LEVELS}`,
+);
 
 const HostContextSchema = v.object({
   workspace: v.string(),
@@ -43,6 +48,7 @@ const LaunchSchema = v.variant("kind", [
     stdin: v.nullable(v.string()),
     timeout_ms: duration,
     cap_bytes: duration,
+    whole_bytes: v.exactOptional(duration),
     speaks: v.exactOptional(v.literal("frames")),
   }),
   v.object({
@@ -159,6 +165,8 @@ export type HostCall = v.InferOutput<typeof HostCallSchema>;
 export const FromHost = v.variant("type", [
   v.object({ type: v.literal("ready") }),
   v.object({ type: v.literal("message"), id, message: json }),
+  /** A message that is too long to be one. */
+  v.object({ type: v.literal("withheld"), id }),
   v.object({ type: v.literal("reply"), id, reply: HostReplySchema }),
 ]);
 export type FromHost = v.InferOutput<typeof FromHost>;
@@ -168,3 +176,9 @@ export const FRAMES = 3;
 
 /** No frame of either direction is longer, in bytes. */
 export const MAX_FRAME_BYTES = 32 * 1024 * 1024;
+
+/**
+ * Nor is one that comes from where a user's module runs, which may write what it likes there: a parsed document takes up
+ * to sixty times the room of its text. A result and its data need far less.
+ */
+export const MAX_MODULE_FRAME_BYTES = 1024 * 1024;

@@ -192,8 +192,8 @@ function sleepersOf(home: string): readonly number[] {
 const compiled = process.env["ORRERY_BINARY"] !== undefined;
 
 /** One call in one run, and the most memory the runtime had, in KiB. */
-async function watchedRun(script: string): Promise<{ readonly report: Report; readonly peak: number }> {
-  await workspace.tool("case", script, "timeout_ms = 60000");
+async function watchedRun(script: string, manifest = ""): Promise<{ readonly report: Report; readonly peak: number }> {
+  await workspace.tool("case", script, `timeout_ms = 60000\n${manifest}`);
   const model = await workspace.script({ calls: [{ name: "case", arguments: {} }] }, { text: "done" });
   const runtime = startOrrery(["run", "--trust-workspace", "--model", model, "--output-format", "json", "--events", "go"], {
     cwd: workspace.path,
@@ -223,6 +223,23 @@ describe("output", () => {
       expect(peak).toBeLessThan(compiled ? quiet.peak + 50_000 : 250_000);
     }, 120_000);
   }
+
+  /** What of an output is of use only as a whole is given up once it cannot be had. */
+  test("more room for a whole answer is no room for a flood: of a tool that promised JSON, and of hooks", async () => {
+    const quiet = await watchedRun("echo TAIL");
+    const flood = "yes x | head -c 300000000 & yes x | head -c 300000000 >&2; wait";
+    const promised = await watchedRun(flood, '[output_schema]\ntype = "object"');
+    expect(promised.report.calls).toMatchObject([{ is_error: true, outcome: { kind: "exited", code: 0 } }]);
+    expect(JSON.stringify(promised.report.events)).toContain("it printed 300000000 bytes, and a result may have 8388608");
+    const hooks = [{ hooks: [{ type: "command", command: flood, timeoutMs: 30_000 }] }];
+    await workspace.write(".orrery/settings.json", JSON.stringify({ hooks: { PreToolUse: hooks, PostToolUse: hooks, Stop: hooks } }));
+    const hooked = await watchedRun("echo TAIL");
+    expect(hooked.report.calls).toMatchObject([{ is_error: true, outcome: { kind: "not_started" } }]);
+    expect(JSON.stringify(hooked.report.events)).toContain("it printed more than can be read");
+    if (!compiled) return; // As above.
+    expect(promised.peak).toBeLessThan(quiet.peak + 50_000);
+    expect(hooked.peak).toBeLessThan(quiet.peak + 50_000);
+  }, 60_000);
 
   test("case 14: two gigabytes of NUL in one line settle as a success", async () => {
     const end = await callTool("head -c 2200000000 /dev/zero", "timeout_ms = 60000");

@@ -72,6 +72,26 @@ const SOURCE = `
     return "put away";
   });
   export const large = define("large", () => "x".repeat(200000));
+  const nest = (levels: number) => Array.from({ length: levels }).reduce((inner) => [inner], 0);
+  export const boast = define("boast", (_input, { progress, status }) => {
+    progress("x".repeat(2_000_000), 1);
+    progress("deep", nest(1000) as number);
+    status("done");
+    return "boasted";
+  });
+  export const deep = define("deep", ({ levels }) => nest(levels));
+  /** Answers without the program's leave, on the channel that is the program's own. */
+  export const forge = define("forge", ({ before, middle, times, after }) => {
+    const bytes = Buffer.from(before + middle.repeat(times) + after + "\\n");
+    for (let at = 0; at < bytes.length;) {
+      try {
+        at += writeSync(3, bytes, at);
+      } catch (error) {
+        if ((error as { code?: string }).code !== "EAGAIN") throw error;
+      }
+    }
+    for (;;);
+  });
 `;
 
 let bench: Bench;
@@ -150,6 +170,55 @@ describe("a call of a module's tool", () => {
     const { reply } = await bench.module(file, "large");
     expect(reply?.whole_bytes).toBe(200_002);
   });
+
+  test("that says what is too long or too deep to be passed on is not held up by it, and told so", async () => {
+    const told: Json[] = [];
+    const run = await bench.module(file, "boast", {}, { onMessage: (message) => told.push(message) });
+    expect([run.reply?.data, run.messages_dropped]).toEqual(["boasted", 2]);
+    expect(told.map((message) => (message as JsonObject)["data"])).toEqual([{ status: "done" }]);
+  });
+
+  test("may return what is nested in 256 levels; more is an error that says so", async () => {
+    expect((await bench.module(file, "deep", { levels: 256 })).reply).toMatchObject({
+      is_error: false,
+      text: `${"[".repeat(256)}0${"]".repeat(256)}`,
+    });
+    expect((await bench.module(file, "deep", { levels: 257 })).reply).toMatchObject({
+      is_error: true,
+      text: expect.stringContaining("256 levels"),
+    });
+  });
+
+  test("that forges its answer costs no memory and nobody else's call", async () => {
+    const reply = { before: '{"type":"reply","id":1,"reply":{"is_error":false,"text":"","data":[', after: "0]}}" };
+    const message = { before: '{"type":"message","id":1,"message":[', after: "0]}" };
+    const forgeries = [
+      { ...reply, middle: "[],", times: 8_000_000 },
+      { ...message, middle: "[],", times: 8_000_000 },
+      { before: '{"type":"reply","id":1,"reply":{"is_error":false,"text":"', middle: "x", times: 30_000_000, after: '"}}' },
+      {
+        before: '{"type":"reply","id":1,"reply":{"is_error":false,"text":"","data":',
+        middle: "[",
+        times: 400_000,
+        after: `${"]".repeat(400_000)}}}`,
+      },
+      { before: '{"type":"message","id":1,"message":', middle: "[", times: 400_000, after: `${"]".repeat(400_000)}}` },
+    ];
+    const other = bench.sh("until [ -e forged ]; do sleep 0.05; done; echo unmoved", { timeout_ms: 60_000 });
+    await bench.module(file, "where");
+    const before = process.memoryUsage().rss;
+    let peak = before;
+    const watch = setInterval(() => peak = Math.max(peak, process.memoryUsage().rss), 5);
+    for (const forgery of forgeries) {
+      const run = await bench.module(file, "forge", forgery, { onMessage: () => {} });
+      expect(run.outcome).toEqual({ kind: "unknown", cause: "host_died" });
+      expect(run.problem).toContain("it spoke out of turn");
+    }
+    clearInterval(watch);
+    writeFileSync(join(bench.folder, "forged"), "");
+    expect((await other).stdout.text).toBe("unmoved\n");
+    expect(peak - before).toBeLessThan(onDeno ? 200_000_000 : 100_000_000);
+  }, 60_000);
 
   test("is told to stop at a cancel and may put things away, but its answer no longer counts", async () => {
     const stop = new AbortController();

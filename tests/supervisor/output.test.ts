@@ -4,6 +4,12 @@ import * as fc from "fast-check";
 import { cutMiddle } from "../../lib/session/excerpt.ts";
 import { Capture, LiveOutput } from "../../lib/supervisor/output.ts";
 
+function captureWhole(cap: number, whole: number, ...texts: readonly string[]) {
+  const captured = new Capture(cap, whole);
+  for (const text of texts) captured.push(Buffer.from(text));
+  return captured.finish();
+}
+
 function capture(cap: number, ...chunks: readonly (string | Uint8Array)[]) {
   const captured = new Capture(cap);
   for (const chunk of chunks) captured.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
@@ -32,6 +38,16 @@ describe("Capture", () => {
       expect(capture(cap, ...chunks)).toEqual(cutMiddle(text, cap));
     });
     fc.assert(property, { seed: 3, numRuns: 2000 });
+  });
+
+  test("keeps what fits whole, and beyond that what it would keep of it without that room", () => {
+    const texts = fc.array(fc.string({ maxLength: 30 }), { maxLength: 12 });
+    const property = fc.property(texts, fc.nat(150), fc.nat(150), (given, cap, more) => {
+      const bytes = Buffer.byteLength(given.join(""));
+      const expected = bytes <= cap + more ? { text: given.join(""), bytes, cut: false } : cutMiddle(given.join(""), cap);
+      expect(captureWhole(cap, cap + more, ...given)).toEqual(expected);
+    });
+    fc.assert(property, { seed: 5, numRuns: 2000 });
   });
 
   test("keeps no chunk alive: what comes later in the same memory does not change it", () => {

@@ -1,4 +1,5 @@
 /** What a tool returned, as JSON text, or what about it JSON cannot hold. Nothing is lost without being said. */
+import { MAX_DEPTH } from "../../session/json.ts";
 import { describeThrown } from "./thrown.ts";
 
 export type JsonText =
@@ -62,6 +63,7 @@ function snapshotOf(value: object, trail: Trail): unknown {
   if (value instanceof Number) return snapshot(Number(value), "", trail);
   if (value instanceof String || value instanceof Boolean) return value.valueOf();
   if (isRawJson(value)) return value;
+  if (trail.above.size >= MAX_DEPTH) throw new Unholdable(`it is nested too deeply: ${MAX_DEPTH} levels are the most`);
   if (trail.above.has(value)) throw new Unholdable(`${trail.subject()} contains itself`);
   const lossy = lossyType(value);
   if (lossy !== null) throw new Unholdable(`${trail.subject()} is ${lossy}`);

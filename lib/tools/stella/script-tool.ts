@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { sha256 } from "../../session/digest.ts";
 import type { Origin } from "../../session/event.ts";
-import type { Json, JsonInput } from "../../session/json.ts";
+import { type Json, type JsonInput, MAX_DEPTH } from "../../session/json.ts";
 import { JsonFault, readDocument } from "../../session/json-reader.ts";
 import type { Run } from "../../session/launch.ts";
 import { capped, readFailure, RESULT_CAP_BYTES, truncation } from "../ending.ts";
@@ -11,9 +11,7 @@ import { composeEnvironment } from "./environment.ts";
 import type { Manifest } from "./manifest.ts";
 
 /** A result that must be JSON is parsed whole, so more of it is kept than a model gets. */
-const JSON_CAP_BYTES = 8 * 1024 * 1024;
-/** Of such a result, as of an input: whoever reads it later must be able to. */
-const MOST_DEPTH = 256;
+const WHOLE_BYTES = 8 * 1024 * 1024;
 
 export interface ScriptOrigin {
   readonly origin: Origin;
@@ -54,7 +52,8 @@ function planScript(manifest: Manifest, bareProgram: string | null, input: JsonI
       env,
       stdin: input.text,
       timeout_ms: manifest.timeout_ms,
-      cap_bytes: manifest.output === null ? RESULT_CAP_BYTES : JSON_CAP_BYTES,
+      cap_bytes: RESULT_CAP_BYTES,
+      ...(manifest.output === null ? {} : { whole_bytes: WHOLE_BYTES }),
     },
     program: resolved,
     exports_made: Object.keys(exports.made),
@@ -81,7 +80,7 @@ function readPromise(manifest: Manifest, run: Run): ReadResult {
     const printed = run.stdout.text === "" ? "" : `\n[stdout]\n${capped(run.stdout)}`;
     return { result: { is_error: true, text: `${manifest.name} broke its output_schema: ${problem}${printed}` }, ...truncation(run) };
   };
-  if (run.stdout.cut) return broken(`it printed ${run.stdout.bytes} bytes, and a result may have ${JSON_CAP_BYTES}.`);
+  if (run.stdout.cut) return broken(`it printed ${run.stdout.bytes} bytes, and a result may have ${WHOLE_BYTES}.`);
   let data: Json;
   let exact = true;
   try {
@@ -89,7 +88,7 @@ function readPromise(manifest: Manifest, run: Run): ReadResult {
       exact &&= isExact(token);
       return Number(token);
     };
-    data = readDocument(run.stdout.text.trim(), { mostDepth: MOST_DEPTH, number }).value as Json;
+    data = readDocument(run.stdout.text.trim(), { mostDepth: MAX_DEPTH, number }).value as Json;
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error;
     const problem = error.tooDeep ? "what it printed is" : "it did not print one JSON value:";

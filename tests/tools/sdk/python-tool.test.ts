@@ -62,6 +62,7 @@ describe("a Python tool's result", () => {
     tuple: "[1,2]",
     unicode: '"你好 😀"',
     half: '"half \\ud83d"',
+    as_deep_as_may_be: `${"[".repeat(256)}0${"]".repeat(256)}`,
   };
   for (const [what, text] of Object.entries(holdable)) {
     test(`is the JSON text of the value as Python wrote it: ${what}`, async () => {
@@ -82,7 +83,8 @@ describe("a Python tool's result", () => {
     key: 'a key of ["a"] is of type tuple',
     nan_key: 'a key of ["a"] is nan',
     cyclic: '[0]["again"] contains itself',
-    deep: "it is nested too deeply",
+    deep: "it is nested too deeply: 256 levels are the most",
+    deeper_than_others_read: "it is nested too deeply: 256 levels are the most",
   };
   for (const [what, fault] of Object.entries(unholdable)) {
     test(`is an error that names the place if JSON cannot hold the value: ${what}`, async () => {

@@ -214,6 +214,6 @@ describe("a promised result", () => {
   });
 
   test("asks the supervisor to keep more than a model gets", async () => {
-    expect(launchOf(await toolOf(promise), toInput({})).cap_bytes).toBe(8 * 1024 * 1024);
+    expect(launchOf(await toolOf(promise), toInput({}))).toMatchObject({ cap_bytes: 65_536, whole_bytes: 8 * 1024 * 1024 });
   });
 });

@@ -235,18 +235,38 @@ class Unholdable(Exception):
     """A value that JSON cannot hold. The message says where."""
 
 
+MAX_DEPTH = 256
+TOO_DEEP = f"it is nested too deeply: {MAX_DEPTH} levels are the most"
+
+
+def is_too_deep(value):
+    """Only for what has been written: it does not contain itself."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [member for each in level for member in members_of(each)]
+    return any(isinstance(each, (dict, list, tuple)) for each in level)
+
+
+def members_of(value):
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, (list, tuple)) else ()
+
+
 def to_json(value):
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         if has_twin_keys(value):
             raise Unholdable(find_fault(value, "the value", ()))
+        if is_too_deep(value):
+            raise Unholdable(TOO_DEEP)
         text.encode()
         return text
     except UnicodeEncodeError:
         # Half of a surrogate pair, which no encoding has: it stays an escape.
         return json.dumps(value, allow_nan=False, separators=(",", ":"))
     except RecursionError:
-        raise Unholdable("it is nested too deeply") from None
+        raise Unholdable(TOO_DEEP) from None
     except (TypeError, ValueError) as error:
         raise Unholdable(find_fault(value, "the value", ()) or str(error)) from None
 
