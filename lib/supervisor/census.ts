@@ -45,8 +45,14 @@ export interface Census {
   /** From now on descendants of this process are known for the call's, whatever they make of their environment. */
   claim(leader: ProcessIdentity, entry: string): void;
   release(leader: ProcessIdentity): void;
-  /** Looks at what is new, ahead of need. Returns what was found beyond the reach of tags and of claimed groups and sessions. */
-  prepare(): readonly Stray[];
+  /** Looks at what is new, ahead of need: who was found, and who has gone, beyond the reach of tags and of claimed groups and sessions. */
+  prepare(): Sighting;
+}
+
+export interface Sighting {
+  readonly strays: readonly Stray[];
+  /** Strays of earlier looks: nothing has their number any more, nor can a group of theirs be unknown. */
+  readonly gone: readonly ProcessIdentity[];
 }
 
 /** A process that is known for a call's only because it was seen in time. */
@@ -87,7 +93,8 @@ class ProcCensus implements Census {
   readonly #claimed = new Map<number, { readonly start_time: string; readonly entry: string }>();
   /** Who has ended a moment ago: if it led a session or group, its number is still theirs (C3). */
   readonly #left = new Map<number, { readonly heritage: string; readonly at: number }>();
-  #strays: Stray[] = [];
+  readonly #strays = new Map<number, { readonly stray: Stray; told: boolean }>();
+  #gone: ProcessIdentity[] = [];
 
   claim({ pid, start_time }: ProcessIdentity, entry: string): void {
     this.#claimed.set(pid, { start_time, entry });
@@ -99,11 +106,11 @@ class ProcCensus implements Census {
     if (this.#claimed.get(pid)?.start_time === start_time) this.#claimed.delete(pid);
   }
 
-  prepare(): readonly Stray[] {
+  prepare(): Sighting {
     this.#look();
-    const strays = this.#strays;
-    this.#strays = [];
-    return strays;
+    const untold = [...this.#strays.values()].filter(({ told }) => !told);
+    for (const each of untold) each.told = true;
+    return { strays: untold.map(({ stray }) => stray), gone: this.#gone.splice(0) };
   }
 
   peek(target: Target): readonly Member[] {
@@ -125,7 +132,7 @@ class ProcCensus implements Census {
   #look(): { readonly vanished: boolean; readonly pending: readonly ProcessStat[] } {
     const now = performance.now();
     const present = new Set(listPids());
-    for (const [pid, { at }] of this.#left) if (now - at > TRUST_MS) this.#left.delete(pid);
+    for (const [pid, { at }] of this.#left) if (now - at > TRUST_MS) this.#forget(pid);
     for (const [pid, known] of this.#known) if (!present.has(pid)) this.#lose(pid, known, now);
     for (const pid of this.#empty.keys()) if (!present.has(pid)) this.#empty.delete(pid);
     let vanished = false;
@@ -146,6 +153,7 @@ class ProcCensus implements Census {
     if (now - known.verified < TRUST_MS) return true;
     if (readStat(pid)?.start_time !== known.stat.start_time) {
       this.#known.delete(pid);
+      this.#forget(pid);
       return false;
     }
     known.verified = now;
@@ -163,7 +171,8 @@ class ProcCensus implements Census {
     const ancestry = this.#ancestryOf(stat);
     this.#known.set(stat.pid, { stat, lineage, ancestry, verified: now, ended: !stat.alive });
     if (ancestry !== "" && !contains(lineage, ancestry) && !this.#claimed.has(stat.sid)) {
-      this.#strays.push({ identity: { pid: stat.pid, pgid: stat.pgid, start_time: stat.start_time }, lineage: ancestry });
+      const identity = { pid: stat.pid, pgid: stat.pgid, start_time: stat.start_time };
+      this.#strays.set(stat.pid, { stray: { identity, lineage: ancestry }, told: false });
     }
     return stat.alive ? "learned" : "gone";
   }
@@ -186,6 +195,14 @@ class ProcCensus implements Census {
     const heritage = heritageOf(known);
     // Whether it led anybody is not asked: it may have become a leader after it was looked at.
     if (heritage !== "") this.#left.set(pid, { heritage, at: now });
+  }
+
+  /** Whoever descends from it has been looked at by now. */
+  #forget(pid: number): void {
+    this.#left.delete(pid);
+    const known = this.#strays.get(pid);
+    this.#strays.delete(pid);
+    if (known?.told === true) this.#gone.push(known.stray.identity);
   }
 
   #staysEmpty(stat: ProcessStat, now: number): boolean {
@@ -240,8 +257,8 @@ export class GroupCensus implements Census {
 
   release(): void {}
 
-  prepare(): readonly Stray[] {
-    return [];
+  prepare(): Sighting {
+    return { strays: [], gone: [] };
   }
 
   take(target: Target): Promise<readonly Member[]> {

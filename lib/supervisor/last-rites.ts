@@ -46,10 +46,13 @@ async function waitForEnd(records: Set<string>): Promise<"orderly" | "sudden"> {
     const lines = (rest + Buffer.from(chunk).toString("latin1")).split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) {
-      const [word, pid, start] = line.split(" ");
+      const [word, ...given] = line.split(" ");
       if (word === "bye") return "orderly";
-      if (word === "+") records.add(`${pid}:${start}`);
-      if (word === "-") records.delete(`${pid}:${start}`);
+      if (word === "=") records.clear();
+      for (const record of given) {
+        if (word === "-") records.delete(record);
+        else records.add(record);
+      }
     }
   }
   return "sudden";

@@ -1,5 +1,5 @@
 /** Looks at new processes while calls run, so that one which drops its tag is known before its parent is gone. */
-import type { Census, Stray } from "./census.ts";
+import type { Census, Sighting } from "./census.ts";
 
 /** Most escapes are made right after a start. A look costs 0.04 ms plus 0.05 ms for each new process. */
 export const FIRST_PAUSE_MS = 2;
@@ -7,12 +7,12 @@ const LAST_PAUSE_MS = 100;
 
 export class Lookout {
   readonly #census: Census;
-  readonly #report: (stray: Stray) => void;
+  readonly #report: (sighting: Sighting) => void;
   #running = 0;
   #pause = FIRST_PAUSE_MS;
   #timer: ReturnType<typeof setTimeout> | null = null;
 
-  constructor(census: Census, report: (stray: Stray) => void) {
+  constructor(census: Census, report: (sighting: Sighting) => void) {
     this.#census = census;
     this.#report = report;
   }
@@ -34,7 +34,8 @@ export class Lookout {
   }
 
   #look(): void {
-    for (const stray of this.#census.prepare()) this.#report(stray);
+    const sighting = this.#census.prepare();
+    if (sighting.strays.length + sighting.gone.length > 0) this.#report(sighting);
     this.#timer = setTimeout(() => this.#look(), this.#pause);
     this.#pause = Math.min(this.#pause * 2, LAST_PAUSE_MS);
   }

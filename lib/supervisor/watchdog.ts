@@ -5,7 +5,8 @@
  * G1  It runs before the first process is started, in a session of its own and without our tag, and nothing but the
  *     runtime holds the other end of its input: that ends when the runtime does, however it does.
  * G2  It is told of every process that leads a call, and of what has strayed from one, as they come and go. What was
- *     started in the last moment and was not told yet is known by its tag.
+ *     started in the last moment and was not told yet is known by its tag. Its list stays short however many come and
+ *     go: a long one would take it longer than the rites may, or not fit the arguments of who performs them.
  * G3  If it dies it is started again and told everything again. If it stops reading it is killed, and so on.
  * G4  When the supervisor closes it is told to go, and does nothing then.
  * G5  No pattern that names us, as `pkill -f` takes one, names it: its command line has neither our name nor our place.
@@ -20,6 +21,8 @@ export class Watchdog {
   readonly #command: readonly string[];
   readonly #living = new Map<string, Set<string>>();
   #companion: Companion | null = null;
+  /** Records that it has and that are of nobody any more. */
+  #stale = 0;
   #started = 0;
   #pause = FIRST_PAUSE_MS;
   #problem: string | null = null;
@@ -42,17 +45,33 @@ export class Watchdog {
   }
 
   /** @param owner whose process it is: told by `forget` that all of them are gone */
-  tell(owner: string, { pid, start_time }: ProcessIdentity): void {
-    if (start_time === "") return; // Could not be told from another with its pid.
-    const record = `${pid} ${start_time.replaceAll(" ", "_")}`;
-    const records = this.#living.get(owner) ?? new Set();
-    this.#living.set(owner, records.add(record));
-    this.#write(`+ ${record}`);
+  tell(owner: string, process: ProcessIdentity): void {
+    this.#add(owner, [process]);
+  }
+
+  /** The same for what strayed, of which there may be any number: of more than that the youngest are left to be found by their elders. */
+  follow(owner: string, strays: readonly ProcessIdentity[]): void {
+    const count = [...this.#living.values()].reduce((sum, records) => sum + records.size, 0);
+    this.#add(owner, strays.slice(0, Math.max(0, MAX_RECORDS - count)));
+  }
+
+  /** These are no more, whosever they were. */
+  drop(processes: readonly ProcessIdentity[]): void {
+    if (processes.length === 0) return;
+    for (const record of processes.map(toRecord)) {
+      const owners = [...this.#living.values()].filter((records) => records.delete(record));
+      if (owners.length > 0) this.#stale++;
+    }
+    if (this.#stale >= MAX_STALE) this.#tellAnew();
   }
 
   forget(owner: string): void {
-    for (const record of this.#living.get(owner) ?? []) this.#write(`- ${record}`);
+    const records = this.#living.get(owner);
+    if (records === undefined) return;
     this.#living.delete(owner);
+    if (records.size > MAX_REMOVALS) return this.#tellAnew();
+    const rest = this.#all();
+    for (const record of records) if (!rest.has(record)) this.#write(`- ${record}`);
   }
 
   async close(): Promise<void> {
@@ -80,7 +99,26 @@ export class Watchdog {
       return this.#retry((error as Error).message);
     }
     this.#problem = null;
-    for (const records of this.#living.values()) for (const record of records) this.#write(`+ ${record}`);
+    this.#tellAnew();
+  }
+
+  #add(owner: string, processes: readonly ProcessIdentity[]): void {
+    // Without a start time it could not be told from another with its pid.
+    const added = processes.filter(({ start_time }) => start_time !== "").map(toRecord);
+    if (added.length === 0) return;
+    const records = this.#living.get(owner) ?? new Set();
+    for (const record of added) records.add(record);
+    this.#living.set(owner, records);
+    this.#write(`+ ${added.join(" ")}`);
+  }
+
+  #all(): ReadonlySet<string> {
+    return new Set([...this.#living.values()].flatMap((records) => [...records]));
+  }
+
+  #tellAnew(): void {
+    this.#stale = 0;
+    this.#write(`= ${[...this.#all()].join(" ")}`);
   }
 
   /** G3. */
@@ -108,7 +146,17 @@ export function isWatchdog(pid: number): boolean {
   return ownPids.has(pid);
 }
 
+function toRecord({ pid, start_time }: ProcessIdentity): string {
+  return `${pid}:${start_time.replaceAll(" ", "_")}`;
+}
+
 const ownPids = new Set<number>();
+/** Its list is never much longer. */
+const MAX_RECORDS = 4096;
+/** After so many the list is told anew, without them. */
+const MAX_STALE = 256;
+/** For more of them at a time that is cheaper, too. */
+const MAX_REMOVALS = 16;
 const FIRST_PAUSE_MS = 10;
 /** Short: while it is not there, a kill of the runtime leaves what runs. */
 const LAST_PAUSE_MS = 250;
@@ -144,11 +192,12 @@ set -- $LAST_RITES "$@"
 unset IFS
 set +f
 [ -r /proc/self/fd/0 ] && [ -r "$1" ] && exec 3<"$1"
-while read -r word pid start; do
+while read -r word given; do
   case $word in
-    +) kept="$kept $pid:$start" ;;
+    +) kept="$kept $given" ;;
+    =) kept=$given ;;
     -) left=
-      for each in $kept; do [ "$each" = "$pid:$start" ] || left="$left $each"; done
+      for each in $kept; do [ "$each" = "$given" ] || left="$left $each"; done
       kept=$left ;;
     bye) exit 0 ;;
   esac

@@ -129,8 +129,8 @@ export const FromWorker = v.variant("type", [
   /** `unpromised`: what cannot be promised here, for people. */
   v.object({ type: v.literal("ready"), unpromised: v.array(v.string()) }),
   v.object({ type: v.literal("spawned"), id, identity }),
-  /** A process that is known only because it was seen. `lineage`: of its ancestors. */
-  v.object({ type: v.literal("strayed"), lineage: v.string(), identity }),
+  /** Processes that are known only because they were seen, and those that are no more. `lineage`: of their ancestors. */
+  v.object({ type: v.literal("strayed"), strays: v.array(v.object({ lineage: v.string(), identity })), gone: v.array(identity) }),
   v.object({ type: v.literal("output"), id, stream: v.picklist(["stdout", "stderr"]), text: v.string() }),
   v.object({ type: v.literal("messages"), id, messages: v.array(json) }),
   v.object({ type: v.literal("heard"), id, lines: v.array(v.string()), bytes: v.number() }),

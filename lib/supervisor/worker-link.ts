@@ -12,6 +12,7 @@ import { startSupervisorThread } from "../platform/self.ts";
 import type { Conversation, ConversationRequest, ProcessIdentity, Run } from "../session/launch.ts";
 import { Dialogue } from "./dialogue.ts";
 import { MAX_TIMER_MS, UNWANTED } from "./first-cause.ts";
+import type { Sighting } from "./census.ts";
 import { endAll, killNow } from "./kill.ts";
 import { carries } from "./lineage.ts";
 import { type Ground, PendingRuns } from "./pending.ts";
@@ -197,7 +198,7 @@ export class WorkerLink {
         return pending.listeners.onSpawned?.(message.identity);
       }
       case "strayed":
-        return this.#follow(message.lineage, message.identity);
+        return this.#follow(message);
       case "output":
         return this.#pending.get(message.id)?.listeners.onOutput?.(message.stream, message.text);
       case "messages": {
@@ -222,10 +223,13 @@ export class WorkerLink {
   }
 
   /** The watchdog has to know by name what it could not find by tag or group. */
-  #follow(lineage: string, identity: ProcessIdentity): void {
+  #follow({ strays, gone }: Sighting): void {
     const owners = [...this.#hosts.keys(), ...this.#pending.all().map(({ entry }) => entry)];
-    const owner = owners.find((entry) => carries(lineage, entry));
-    if (owner !== undefined) this.#ground.watchdog.tell(owner, identity);
+    const byOwner = Map.groupBy(strays, ({ lineage }) => owners.find((entry) => carries(lineage, entry)));
+    for (const [owner, theirs] of byOwner) {
+      if (owner !== undefined) this.#ground.watchdog.follow(owner, theirs.map(({ identity }) => identity));
+    }
+    this.#ground.watchdog.drop(gone);
   }
 
   #open(worker: Worker): void {

@@ -24,7 +24,7 @@ type Message<T extends ToWorker["type"]> = Extract<ToWorker, { type: T }>;
 const port = ownPort();
 const setup = v.parse(WorkerSetup, workerData);
 const census = createCensus();
-const lookout = new Lookout(census, (stray) => post({ type: "strayed", ...stray }));
+const lookout = new Lookout(census, ({ strays, gone }) => post({ type: "strayed", strays: [...strays], gone: [...gone] }));
 const hostWatch: HostWatch = {
   onStarted: (entry, identity) => post({ type: "host_started", entry, identity }),
   onEnded: (entry) => post({ type: "host_ended", entry }),

@@ -4,7 +4,7 @@ import process from "node:process";
 import { hasProc, identifyChild, listPids, readEnviron, readStat } from "../../lib/platform/proc.ts";
 import { createCensus } from "../../lib/supervisor/census.ts";
 import { LINEAGE } from "../../lib/supervisor/lineage.ts";
-import { newRuntime, PATH } from "../fixtures/supervision.ts";
+import { newRuntime, PATH, until } from "../fixtures/supervision.ts";
 
 const started: ChildProcess[] = [];
 afterEach(() => {
@@ -79,6 +79,24 @@ describe("a census", () => {
     const self = identifyChild(process.pid);
     expect((await census.take({ leader: self, entry: "none/none" })).map(({ pid }) => pid)).not.toContain(process.pid);
   });
+
+  test("tells of a stray once, and once more when it has gone", async () => {
+    const census = createCensus();
+    const entry = `${newRuntime()}/c`;
+    const identity = await start(entry, ["sh", "-c", "env -i setsid sleep 0.6 & sleep 300"]);
+    census.claim(identity, entry);
+    const strays: number[] = [];
+    const gone: number[] = [];
+    // Other runtimes of this machine have strays too.
+    const look = () => {
+      const seen = census.prepare();
+      strays.push(...seen.strays.filter(({ lineage }) => lineage === entry).map(({ identity: { pid } }) => pid));
+      gone.push(...seen.gone.map(({ pid }) => pid).filter((pid) => strays.includes(pid)));
+    };
+    await until("it was seen, and has gone", () => (look(), gone.length > 0));
+    expect(strays).toHaveLength(1);
+    expect(gone).toEqual(strays);
+  }, 15_000);
 
   test("does not count the dead", async () => {
     const census = createCensus();

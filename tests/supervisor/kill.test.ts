@@ -51,8 +51,8 @@ class StaleCensus implements Census {
 
   release(): void {}
 
-  prepare(): readonly [] {
-    return [];
+  prepare() {
+    return { strays: [], gone: [] };
   }
 }
 

@@ -9,7 +9,18 @@ import process from "node:process";
 import { identifyChild } from "../../lib/platform/proc.ts";
 import { SCRIPT } from "../../lib/supervisor/watchdog.ts";
 import { quote, runtimeCommand, startRuntime, untilNothingIsLeft, watchdogsOf } from "../fixtures/runtimes.ts";
-import { isAlive, newRuntime, onDeno, openBench, PATH, signalOne, taggedPids, until, watchdogCommand } from "../fixtures/supervision.ts";
+import {
+  isAlive,
+  newRuntime,
+  onDeno,
+  openBench,
+  PATH,
+  signalOne,
+  sourceCommand,
+  taggedPids,
+  until,
+  watchdogCommand,
+} from "../fixtures/supervision.ts";
 
 const LIMIT_MS = 2000;
 
@@ -181,11 +192,26 @@ describe("the watchdog", () => {
     });
     await until("it has opened the program", () => existsSync(`/proc/${watchdog.pid}/fd/3`));
     rmSync(program);
-    watchdog.stdin.end("+ 7 8\n");
+    watchdog.stdin.end("+ 7:8\n");
     await once(watchdog, "exit");
     expect(readFileSync(join(folder, "told"), "utf8")).toBe("first second word rt_1 7:8\n");
     rmSync(folder, { recursive: true });
   });
+
+  test("has a list that is short enough to be of use, however many come and go or stay", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "orrery-test-"));
+    const program = join(folder, "program");
+    writeFileSync(program, `#!/bin/sh\necho "$@" > ${folder}/telling && mv ${folder}/telling ${folder}/told\n`, { mode: 0o755 });
+    const runtime = spawn("env", [...sourceCommand("./programs/crowded.ts"), program], { stdio: ["ignore", "pipe", "inherit"] });
+    await once(runtime.stdout, "data");
+    runtime.kill("SIGKILL");
+    await until("the rites have begun", () => existsSync(join(folder, "told")), LIMIT_MS);
+    const [id, ...living] = readFileSync(join(folder, "told"), "utf8").trim().split(" ");
+    expect([id, living[0], living.at(-1)]).toEqual(["rt_1", "100:1", "200:2"]);
+    expect(living.length).toBeLessThan(5000);
+    expect(living.filter((record) => record.startsWith("1")).length).toBeLessThan(500);
+    rmSync(folder, { recursive: true });
+  }, 20_000);
 
   test("is not moved by the signals that end a session", async () => {
     await using runtime = startRuntime({ scripts: ["echo x; sleep 300"], started_after_bytes: 2 });
@@ -245,11 +271,11 @@ describe("the watchdog", () => {
       stdio: ["pipe", "inherit", "inherit"],
     });
     const lines = [
-      `+ ${known.pid} ${known.start_time}`,
-      `+ ${reused.pid} ${Number(reused.start_time) - 1}`,
-      `+ ${reused.pid} ${reused.start_time}`,
+      `+ ${known.pid}:${known.start_time}`,
+      `+ ${reused.pid}:${Number(reused.start_time) - 1}`,
+      `+ ${reused.pid}:${reused.start_time}`,
     ];
-    watchdog.stdin.end([...lines, `- ${reused.pid} ${reused.start_time}`, ""].join("\n"));
+    watchdog.stdin.end([...lines, `- ${reused.pid}:${reused.start_time}`, ""].join("\n"));
     await once(watchdog, "exit");
     await until("its group is gone", () => !isAlive(known.pid));
     expect(isAlive(reused.pid)).toBe(true);

@@ -56,7 +56,7 @@ function openLink(program: string, patience = PATIENCE) {
 }
 
 describe("a worker that dies", () => {
-  for (const way of ["throw", "exit"]) {
+  for (const way of ["throw", "exit", "allocate"]) {
     test(`by ${way} fails its calls, leaves no process, and is replaced`, async () => {
       const { close, runtime, threads, run, host } = openLink("faulty-worker.ts");
       expect((await host()).outcome).toEqual({ kind: "returned" });
