@@ -1,4 +1,4 @@
-import { type JsonInput, type JsonObject, MAX_DEPTH } from "./json.ts";
+import { type JsonInput, type JsonObject, MAX_DEPTH, MAX_VALUES } from "./json.ts";
 import { JsonFault, readDocument } from "./json-reader.ts";
 
 /** What became of the text a model wrote as a call's arguments. */
@@ -17,7 +17,7 @@ export function parseArguments(text: string): ParsedArguments {
   const trimmed = text.trim();
   if (trimmed === "" || trimmed === "null") return { kind: "input", input: { value: {}, text: "{}" } };
   try {
-    const { value, canonical } = readDocument(trimmed, { mostDepth: MAX_DEPTH, uniqueKeys: true });
+    const { value, canonical } = readDocument(trimmed, { mostDepth: MAX_DEPTH, mostValues: MAX_VALUES, uniqueKeys: true });
     if (!isObject(value)) return malformed(`The arguments must be a JSON object, not ${nameOf(value)}`, text);
     return { kind: "input", input: { value, text: canonical } };
   } catch (error) {
@@ -26,8 +26,8 @@ export function parseArguments(text: string): ParsedArguments {
   }
 }
 
-function problemOf({ position, message, tooDeep }: JsonFault, text: string): string {
-  if (tooDeep) return `The arguments are nested deeper than ${MAX_DEPTH} levels`;
+function problemOf({ position, message, beyondLimits }: JsonFault, text: string): string {
+  if (beyondLimits) return `The arguments are ${message}`;
   const where = position >= text.length ? `the text ends at character ${text.length} before the value is complete` : message;
   return `The arguments are not valid JSON: ${where}`;
 }

@@ -8,16 +8,16 @@
  * host, one by one.
  */
 
-/** The place where a text stops being JSON, or gets too deep to be read. */
+/** The place where a text stops being JSON, or gets too deep or too much to be read. */
 export class JsonFault extends SyntaxError {
   override readonly name = "JsonFault";
   readonly position: number;
-  readonly tooDeep: boolean;
+  readonly beyondLimits: boolean;
 
-  constructor(message: string, position: number, tooDeep = false) {
+  constructor(message: string, position: number, beyondLimits = false) {
     super(message);
     this.position = position;
-    this.tooDeep = tooDeep;
+    this.beyondLimits = beyondLimits;
   }
 }
 
@@ -30,6 +30,7 @@ export interface ReadOptions {
   /** What a number becomes, of its token. */
   readonly number?: (token: string) => unknown;
   readonly mostDepth?: number;
+  readonly mostValues?: number;
   /** A key that an object has twice is a fault; otherwise the last counts, as for `JSON.parse`. */
   readonly uniqueKeys?: boolean;
 }
@@ -60,16 +61,19 @@ class Reader {
   readonly #text: string;
   readonly #number: (token: string) => unknown;
   readonly #mostDepth: number;
+  readonly #mostValues: number;
   readonly #uniqueKeys: boolean;
   #at = 0;
   #depth = 0;
+  #values = 0;
   /** Of the value that was read last. */
   #canonical = "";
 
-  constructor(text: string, { number = Number, mostDepth = MOST_DEPTH, uniqueKeys = false }: ReadOptions) {
+  constructor(text: string, { number = Number, mostDepth = MOST_DEPTH, mostValues = Infinity, uniqueKeys = false }: ReadOptions) {
     this.#text = text;
     this.#number = number;
     this.#mostDepth = mostDepth;
+    this.#mostValues = mostValues;
     this.#uniqueKeys = uniqueKeys;
   }
 
@@ -82,6 +86,9 @@ class Reader {
   }
 
   #value(): unknown {
+    if (++this.#values > this.#mostValues) {
+      throw new JsonFault(`made of more than ${this.#mostValues} values`, this.#at, true);
+    }
     const first = this.#text.charCodeAt(this.#at);
     if (first === QUOTE) return this.#string();
     if (first !== OPEN_OBJECT && first !== OPEN_LIST) return this.#bare();

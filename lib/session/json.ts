@@ -19,16 +19,18 @@ export interface JsonInput {
 /** Deeper documents are refused, as input and as data: a parser of a tool, a thread or a client would likely give up earlier. */
 export const MAX_DEPTH = 256;
 
-/** Whether lists and objects lie in one another further than that. Without recursion: it may be any depth. */
-export function isTooDeep(value: unknown): boolean {
-  const open: [value: unknown, level: number][] = [[value, 0]];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const [each, level] = next;
-    if (typeof each !== "object" || each === null) continue;
-    if (level >= MAX_DEPTH) return true;
-    for (const member of Object.values(each)) open.push([member, level + 1]);
-  }
-  return false;
+/**
+ * Of more values than that no document is read, as input and as data: reading, checking, comparing and writing one keeps
+ * the main thread busy for a time that goes with their number, not with the length of texts.
+ */
+export const MAX_VALUES = 50_000;
+
+/** Whether lists and objects lie in one another further than that. */
+export function isTooDeep(value: unknown, levels = MAX_DEPTH): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  const members: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
+  return members.some((member) => typeof member === "object" && isTooDeep(member, levels - 1));
 }
 
 interface RawNumber {
@@ -56,7 +58,7 @@ export function parseJson(text: string): Json {
     return readDocument(text).value as Json;
   } catch (error) {
     // Deeper than we read: what was stored must stay readable, and the host can.
-    if (error instanceof JsonFault && error.tooDeep) return JSON.parse(text) as Json;
+    if (error instanceof JsonFault && error.beyondLimits) return JSON.parse(text) as Json;
     throw error;
   }
 }

@@ -32,6 +32,18 @@ describe("parseArguments()", () => {
     }
   });
 
+  test("refuses what is made of more than 50,000 values, or nested deeper than 256 levels", () => {
+    const list = (length: number) => `{"a":[${Array.from({ length }, () => "0").join(",")}]}`;
+    const nest = (levels: number) => `{"a":${"[".repeat(levels)}${"]".repeat(levels)}}`;
+    expect([parseArguments(list(49_998)).kind, parseArguments(nest(255)).kind]).toEqual(["input", "input"]);
+    expect(parseArguments(list(49_999))).toMatchObject({
+      message: expect.stringContaining("The arguments are made of more than 50000 values."),
+    });
+    expect(parseArguments(nest(256))).toMatchObject({
+      message: expect.stringContaining("The arguments are nested deeper than 256 levels"),
+    });
+  });
+
   test("refuses a key that comes twice, however it is written and however deep, as a script would see only one", () => {
     for (const text of ['{"path":"a","path":"b"}', '{"a":{"x":1,"\\u0078":2}}', '{"a":[{"__proto__":1,"__proto__":2}]}']) {
       const parsed = parseArguments(text);

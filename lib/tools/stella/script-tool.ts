@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { sha256 } from "../../session/digest.ts";
 import type { Origin } from "../../session/event.ts";
-import { type Json, type JsonInput, MAX_DEPTH } from "../../session/json.ts";
+import { type Json, type JsonInput, MAX_DEPTH, MAX_VALUES } from "../../session/json.ts";
 import { JsonFault, readDocument } from "../../session/json-reader.ts";
 import type { Run } from "../../session/launch.ts";
 import { capped, readFailure, RESULT_CAP_BYTES, truncation } from "../ending.ts";
@@ -88,10 +88,10 @@ function readPromise(manifest: Manifest, run: Run): ReadResult {
       exact &&= isExact(token);
       return Number(token);
     };
-    data = readDocument(run.stdout.text.trim(), { mostDepth: MAX_DEPTH, number }).value as Json;
+    data = readDocument(run.stdout.text.trim(), { mostDepth: MAX_DEPTH, mostValues: MAX_VALUES, number }).value as Json;
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error;
-    const problem = error.tooDeep ? "what it printed is" : "it did not print one JSON value:";
+    const problem = error.beyondLimits ? "what it printed is" : "it did not print one JSON value:";
     return broken(`${problem} ${error.message}.`);
   }
   const violations = manifest.output?.check(data, run.stdout.text) ?? [];

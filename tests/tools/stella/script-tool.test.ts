@@ -205,6 +205,17 @@ describe("a promised result", () => {
     }
   });
 
+  test("is refused when it is made of so many values that reading it would keep others waiting; long texts are not", async () => {
+    const anything = await toolOf('command = ["x"]\n[output_schema]\n');
+    const printed = (members: readonly string[]) => anything.read(run(EXIT_0, { stdout: `[${members.join(",")}]` }), toInput({})).result;
+    expect(printed(Array.from({ length: 49_999 }, () => "[]")).is_error).toBe(false);
+    expect(printed(['"' + "x".repeat(5_000_000) + '"']).is_error).toBe(false);
+    expect(printed(Array.from({ length: 50_000 }, () => "[]"))).toMatchObject({
+      is_error: true,
+      text: expect.stringContaining("what it printed is made of more than 50000 values"),
+    });
+  });
+
   test("of great length is whole in data and cut in the text", async () => {
     const long = { total: 1, note: "x".repeat(200_000) };
     const { result, truncated } = await read(JSON.stringify(long));
