@@ -70,7 +70,8 @@ export {
 export type { LiveEvent } from "./lib/session/live.ts";
 export type { Message } from "./lib/session/message.ts";
 export type { CallResult, Mode, ModelErrorKind, Outcome, TurnEnd, Usage } from "./lib/session/outcome.ts";
-export { evolve, fold, initialState, type SessionState } from "./lib/session/state.ts";
+export { evolve, fold } from "./lib/session/evolve.ts";
+export { initialState, type SessionState } from "./lib/session/state.ts";
 export { transcript } from "./lib/session/transcript.ts";
 export { type Diagnostic, hasErrors } from "./lib/tools/diagnostic.ts";
 export { nearest } from "./lib/tools/nearest.ts";

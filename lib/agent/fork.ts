@@ -3,7 +3,7 @@ import { UsageError } from "../config/error.ts";
 import type { LogRow } from "../journal/journal.ts";
 import { decide } from "../session/decide.ts";
 import { isKnown, type StoredEvent } from "../session/event.ts";
-import { fold } from "../session/state.ts";
+import { fold } from "../session/evolve.ts";
 import { newSessionId, now } from "./ids.ts";
 import { checkExists, type SessionGround } from "./sessions.ts";
 

@@ -3,7 +3,8 @@ import { JournalHeld, type Lease, type LogRow, type SessionSummary } from "../jo
 import type { Command } from "../session/command.ts";
 import { decide } from "../session/decide.ts";
 import { isKnown, type SessionEvent } from "../session/event.ts";
-import { fold, initialState, type SessionState } from "../session/state.ts";
+import { fold } from "../session/evolve.ts";
+import { initialState, type SessionState } from "../session/state.ts";
 import { mayHaveStarted } from "../session/unread.ts";
 import type { ProcessIdentity } from "../session/launch.ts";
 import { now } from "./ids.ts";

@@ -1,7 +1,8 @@
 /** The state that a log leads to. */
 import type { Journal, LogRow } from "../journal/journal.ts";
 import { isKnown } from "../session/event.ts";
-import { evolve, initialState, type SessionState } from "../session/state.ts";
+import { evolve } from "../session/evolve.ts";
+import { initialState, type SessionState } from "../session/state.ts";
 import { passOver } from "../session/unread.ts";
 import type { AgentNotice } from "./options.ts";
 

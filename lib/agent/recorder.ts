@@ -9,7 +9,8 @@ import type { Journal, Lease } from "../journal/journal.ts";
 import type { Command, Refusal } from "../session/command.ts";
 import { decide } from "../session/decide.ts";
 import type { SessionEvent } from "../session/event.ts";
-import { fold, type SessionState } from "../session/state.ts";
+import { fold } from "../session/evolve.ts";
+import type { SessionState } from "../session/state.ts";
 import type { Feed } from "./feed.ts";
 
 export type Recorded =

@@ -2,7 +2,8 @@
 import { setImmediate as othersFirst } from "node:timers/promises";
 import type { Line } from "../agent/readers.ts";
 import { type EventOf, isKnown, parseEvent, type SessionEvent } from "../session/event.ts";
-import { evolve, initialState, type SessionState } from "../session/state.ts";
+import { evolve } from "../session/evolve.ts";
+import { initialState, type SessionState } from "../session/state.ts";
 import { entriesOf } from "../session/transcript.ts";
 import { callBody } from "./state.ts";
 

@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { readState } from "../../lib/agent/log-state.ts";
 import type { LogRow } from "../../lib/journal/journal.ts";
 import { createMemoryJournal } from "../../lib/journal/memory.ts";
-import { fold, snapshot } from "../../lib/session/state.ts";
+import { fold } from "../../lib/session/evolve.ts";
+import { snapshot } from "../../lib/session/state.ts";
 import { newOwner, newSession, notices } from "../fixtures/journal/events.ts";
 import { sampleSession } from "../fixtures/journal/sample.ts";
 

@@ -7,7 +7,7 @@ import type { Session } from "../../lib/agent/session.ts";
 import type { StopReason, TurnResult } from "../../lib/agent/turn.ts";
 import { openDatabase } from "../../lib/platform/sqlite.ts";
 import { isKnown, type SessionEvent } from "../../lib/session/event.ts";
-import { fold } from "../../lib/session/state.ts";
+import { fold } from "../../lib/session/evolve.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
 
 let workspace: TestWorkspace;

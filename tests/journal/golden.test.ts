@@ -6,7 +6,8 @@ import { fileURLToPath } from "node:url";
 import type { Journal } from "../../lib/journal/journal.ts";
 import { openDatabase } from "../../lib/platform/sqlite.ts";
 import { type StoredEvent, toPlainEvent } from "../../lib/session/event.ts";
-import { evolve, fold, snapshot } from "../../lib/session/state.ts";
+import { evolve, fold } from "../../lib/session/evolve.ts";
+import { snapshot } from "../../lib/session/state.ts";
 import { createWorkplace, type Workplace } from "../fixtures/journal/directory.ts";
 import { newOwner, prompted } from "../fixtures/journal/events.ts";
 

@@ -3,7 +3,8 @@ import fc from "fast-check";
 import type { Command } from "../../lib/session/command.ts";
 import { decide } from "../../lib/session/decide.ts";
 import { next } from "../../lib/session/next.ts";
-import { fold, type SessionState } from "../../lib/session/state.ts";
+import { fold } from "../../lib/session/evolve.ts";
+import type { SessionState } from "../../lib/session/state.ts";
 import { after, allow, AT, callId, OPEN, PROMPT, start, STEP } from "./specification.ts";
 
 interface Played {

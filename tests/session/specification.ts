@@ -3,7 +3,8 @@ import { expect } from "bun:test";
 import type { Command } from "../../lib/session/command.ts";
 import { decide } from "../../lib/session/decide.ts";
 import type { SessionEvent } from "../../lib/session/event.ts";
-import { fold, initialState, type SessionState } from "../../lib/session/state.ts";
+import { fold } from "../../lib/session/evolve.ts";
+import { initialState, type SessionState } from "../../lib/session/state.ts";
 
 export const AT = "2026-01-02T03:04:05.678Z";
 export const SESSION = "ses_01930000-0000-7000-8000-000000000001";

@@ -4,7 +4,8 @@ import { decide } from "../../lib/session/decide.ts";
 import type { Command } from "../../lib/session/command.ts";
 import { isKnown, parseEvent, type SessionEvent, toPlainEvent } from "../../lib/session/event.ts";
 import { type Effect, next } from "../../lib/session/next.ts";
-import { fold, initialState, type SessionState, snapshot } from "../../lib/session/state.ts";
+import { fold } from "../../lib/session/evolve.ts";
+import { initialState, type SessionState, snapshot } from "../../lib/session/state.ts";
 import { transcript } from "../../lib/session/transcript.ts";
 import { AT, callId, OPEN, PROMPT } from "./specification.ts";
 

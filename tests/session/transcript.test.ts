@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { parseEvent, type SessionEvent } from "../../lib/session/event.ts";
-import { fold } from "../../lib/session/state.ts";
+import { fold } from "../../lib/session/evolve.ts";
 import { lastText, transcript } from "../../lib/session/transcript.ts";
 import { after, allow, AT, callId, end, OPEN, PROMPT, reply, SESSION, start, STEP } from "./specification.ts";
 

@@ -2,7 +2,8 @@
 import { parseChanges } from "../../../lib/session/event.ts";
 import { type JsonObject, toInput } from "../../../lib/session/json.ts";
 import type { HostReply } from "../../../lib/session/launch.ts";
-import { evolve, initialState } from "../../../lib/session/state.ts";
+import { evolve } from "../../../lib/session/evolve.ts";
+import { initialState } from "../../../lib/session/state.ts";
 import { runBuiltin } from "../../../lib/tools/builtin/catalog.ts";
 
 export interface Board {
