@@ -5,6 +5,8 @@
  * R1  A suite that fails without naming a failed test, or that ran no test, is a failure.
  * R2  What failed is named again right before that line, so that the end of a long log is enough to go on with.
  * R3  What a step started does not outlive it: each has its own process group and a deadline.
+ * R4  A suite runs in two lanes. Tests of different files share no process: Deno's own way to run files beside each
+ *     other would put them into one.
  */
 import { spawn } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
@@ -16,6 +18,8 @@ import { countBunReport, countDenoReport, type Tally } from "./host/junit.ts";
 interface Step {
   readonly title: string;
   readonly argv: readonly string[];
+  /** Only for suites: the parts it is run in, as arguments to add, two at a time. */
+  readonly parts?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** Only for suites: how to count what the report says. The file's path is appended to the last argument. */
   readonly count?: (report: string) => Tally;
@@ -23,6 +27,7 @@ interface Step {
 
 const root = resolve(import.meta.dirname, "..");
 const STEP_DEADLINE_MS = 20 * 60_000;
+const LANES = 2;
 // Deno itself and not the script in .bin that starts it: tests signal what they started.
 const denoFromSource = [
   join(root, "node_modules/deno/deno"),
@@ -35,7 +40,8 @@ const denoFromSource = [
 ];
 
 const bunSuite = (...paths: string[]) => ({
-  argv: ["bun", "test", ...paths, "--reporter=junit", "--reporter-outfile="],
+  // A test that hangs is ended; what a machine under load takes is no failure.
+  argv: ["bun", "test", ...paths, `--parallel=${LANES}`, "--timeout=30000", "--reporter=junit", "--reporter-outfile="],
   count: countBunReport,
 });
 
@@ -50,6 +56,7 @@ const steps: Readonly<Record<string, Step>> = {
   deno: {
     title: "suite on Deno",
     argv: ["deno", "test", "-A", "--no-check", "--ignore=tests/scenarios", "tests", "--junit-path="],
+    parts: [1, 2, 3, 4, 5, 6].map((part) => `--shard=${part}/6`),
     count: countDenoReport,
   },
   build: { title: "build", argv: ["sh", "compile.sh"] },
@@ -60,6 +67,14 @@ const steps: Readonly<Record<string, Step>> = {
     env: { ORRERY_COMMAND: JSON.stringify(denoFromSource) },
   },
 };
+
+const running = new Set<number>();
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, () => {
+    running.forEach(killGroup);
+    process.exit(130);
+  });
+}
 
 let passed = 0;
 let failed = 0;
@@ -87,16 +102,37 @@ function chosenSteps(names: readonly string[]): readonly string[] {
 async function runStep(name: string, step: Step): Promise<Tally> {
   console.log(`\n== ${step.title}`);
   const started = performance.now();
-  const report = join(scratch, `${name}.xml`);
   if (name === "binary") await copyBinary();
-  const argv = step.count === undefined ? step.argv : [...step.argv.slice(0, -1), `${step.argv.at(-1)}${report}`];
-  const ending = await run(argv, step.env ?? {});
+  const waiting = [...(step.parts ?? [""]).entries()];
+  const tallies: Tally[] = [];
+  const lane = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      tallies.push(await runPart(step, next[1], join(scratch, `${name}-${next[0]}.xml`)));
+    }
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
+  const tally = sum(tallies);
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  console.log(`== ${step.title}: ${tally.failed === 0 ? "ok" : `${tally.failed} failed`} (${seconds} s)`);
+  return tally;
+}
+
+async function runPart(step: Step, part: string, report: string): Promise<Tally> {
+  const argv = part === "" ? step.argv : [...step.argv.slice(0, -1), part, ...step.argv.slice(-1)];
+  const reporting = step.count === undefined ? argv : [...argv.slice(0, -1), `${argv.at(-1)}${report}`];
+  const ending = await run(reporting, step.env ?? {});
   const tally = step.count === undefined ? { passed: 1, failed: 0, failures: [] } : await readReport(report, step.count);
   const problem = problemOf(ending, tally);
-  const seconds = ((performance.now() - started) / 1000).toFixed(1);
-  console.log(`== ${step.title}: ${problem ?? "ok"} (${seconds} s)`);
   if (problem === null || tally.failed > 0) return tally;
-  return { passed: step.count === undefined ? 0 : tally.passed, failed: 1, failures: [problem] };
+  return { passed: step.count === undefined ? 0 : tally.passed, failed: 1, failures: [`${part} ${problem}`.trim()] };
+}
+
+function sum(tallies: readonly Tally[]): Tally {
+  return {
+    passed: tallies.reduce((total, { passed }) => total + passed, 0),
+    failed: tallies.reduce((total, { failed }) => total + failed, 0),
+    failures: tallies.flatMap(({ failures }) => failures),
+  };
 }
 
 /** The executable is tested away from the repository, so that it cannot lean on it. */
@@ -107,7 +143,6 @@ async function copyBinary(): Promise<void> {
 
 /** R1. */
 function problemOf(ending: string | null, tally: Tally): string | null {
-  if (tally.failed > 0) return `${tally.failed} failed`;
   if (ending !== null) return ending;
   return tally.passed === 0 ? "ran no test" : null;
 }
@@ -130,20 +165,14 @@ function run(argv: readonly string[], env: Readonly<Record<string, string>>): Pr
     stdio: ["ignore", "inherit", "inherit"],
     detached: true,
   });
-  return new Promise((settle) => {
-    const timer = setTimeout(() => killGroup(child.pid), STEP_DEADLINE_MS);
-    const stop = () => {
-      killGroup(child.pid);
-      process.exit(130);
-    };
-    process.once("SIGINT", stop).once("SIGTERM", stop);
-    const finish = (ending: string | null) => {
-      clearTimeout(timer);
-      process.off("SIGINT", stop).off("SIGTERM", stop);
-      settle(ending);
-    };
-    child.once("error", (error) => finish(`cannot start: ${error.message}`));
-    child.once("exit", (code, signal) => finish(code === 0 ? null : signal === null ? `exit code ${code}` : `killed by ${signal}`));
+  if (child.pid !== undefined) running.add(child.pid);
+  const timer = setTimeout(() => killGroup(child.pid), STEP_DEADLINE_MS);
+  return new Promise<string | null>((settle) => {
+    child.once("error", (error) => settle(`cannot start: ${error.message}`));
+    child.once("exit", (code, signal) => settle(code === 0 ? null : signal === null ? `exit code ${code}` : `killed by ${signal}`));
+  }).finally(() => {
+    clearTimeout(timer);
+    running.delete(child.pid ?? 0);
   });
 }
 

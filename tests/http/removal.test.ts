@@ -59,8 +59,8 @@ describe("a removal", () => {
     for (const both of await race((id) => ask("POST", `${id}/prompts`, { text: "go" }))) expect(allowed).toContain(both);
   }, 30_000);
 
-  test("beside another one is the same: both are done", async () => {
-    expect(await race((id) => ask("DELETE", id))).toEqual(["[204,204]"]);
+  test("beside another one is the same: both are done, unless the other comes when there is nothing left", async () => {
+    for (const both of await race((id) => ask("DELETE", id))) expect(["[204,204]", '[204,"unknown_session"]']).toContain(both);
   }, 30_000);
 
   test("beside a fork, a cancel or a resume lets them come before or find nothing", async () => {

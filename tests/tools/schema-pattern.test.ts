@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { loadPatternEngine, translatePattern } from "../../lib/tools/schema-pattern.ts";
+import { processorTime } from "../fixtures/processor-time.ts";
 
 const engine = await loadPatternEngine();
 
@@ -153,8 +154,8 @@ describe("a translated pattern", () => {
   });
 
   test("costs time in proportion to the text, whatever the pattern", () => {
-    const start = performance.now();
+    const start = processorTime();
     expect(matches("^(a+)+$", `${"a".repeat(20_000)}!`)).toBe(false);
-    expect(performance.now() - start).toBeLessThan(1500);
+    expect(processorTime() - start).toBeLessThan(1500);
   });
 });

@@ -3,6 +3,7 @@ import { type Schema as OracleSchema, type SchemaDraft, Validator } from "@cfwor
 import fc from "fast-check";
 import type { Json } from "../../lib/session/json.ts";
 import { compileOwnSchema, compileSchema } from "../../lib/tools/schema.ts";
+import { processorTime } from "../fixtures/processor-time.ts";
 
 async function violationsOf(schema: unknown, value: Json) {
   const { schema: compiled, problems } = await compileSchema(schema);
@@ -413,9 +414,9 @@ describe("checking", () => {
       const { schema: compiled, problems } = await compileSchema(schema);
       expect(problems).toEqual([]);
       const input = value();
-      const start = performance.now();
+      const start = processorTime();
       compiled?.check(input);
-      expect(performance.now() - start).toBeLessThan(LIMIT_MS);
+      expect(processorTime() - start).toBeLessThan(LIMIT_MS);
     });
   }
 

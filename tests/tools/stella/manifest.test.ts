@@ -3,6 +3,7 @@ import fc from "fast-check";
 import type { Diagnostic } from "../../../lib/tools/diagnostic.ts";
 import { CATALOG } from "../../../lib/tools/builtin/catalog.ts";
 import { parseManifest } from "../../../lib/tools/stella/manifest.ts";
+import { processorTime } from "../../fixtures/processor-time.ts";
 
 const MINIMAL = 'name = "wordcount"\ndescription = "Counts."\ncommand = ["scripts/wordcount.sh"]\ntimeout_ms = 60000\n';
 const SCHEMA = '\n[input_schema]\ntype = "object"\n';
@@ -541,9 +542,9 @@ describe("parsing", () => {
     test(`takes no time for ${name}`, async () => {
       const source = HEAD + text();
       expect(source.length).toBeLessThan(262_144);
-      const start = performance.now();
+      const start = processorTime();
       const { manifest, diagnostics } = await parseManifest(source);
-      expect(performance.now() - start).toBeLessThan(1000);
+      expect(processorTime() - start).toBeLessThan(1000);
       expect(manifest === null).toBe(code !== "no_error");
       if (code !== "no_error") expect(diagnostics.filter(({ severity }) => severity === "error").map((said) => said.code)).toContain(code);
       expect(diagnostics.length).toBeLessThanOrEqual(202);
@@ -553,9 +554,9 @@ describe("parsing", () => {
 
   test("bounds the largest patterns it takes when they are run, too", async () => {
     const { manifest } = await parseManifest(`${HEAD}[input_schema.properties.a]\npattern = "^(?:[ab]?){900}a{900}$"\n`);
-    const start = performance.now();
+    const start = processorTime();
     manifest?.input.check({ a: "ab".repeat(100_000) });
-    expect(performance.now() - start).toBeLessThan(1500);
+    expect(processorTime() - start).toBeLessThan(1500);
     expect(manifest).not.toBeNull();
   });
 
@@ -588,9 +589,9 @@ describe("parsing", () => {
       );
     await fc.assert(
       fc.asyncProperty(fc.array(line, { maxLength: 12 }), async (all) => {
-        const start = performance.now();
+        const start = processorTime();
         const { manifest, diagnostics } = await parseManifest(HEAD + all.join("\n"));
-        expect(performance.now() - start).toBeLessThan(1500);
+        expect(processorTime() - start).toBeLessThan(1500);
         expect(manifest === null).toBe(diagnostics.some(({ severity }) => severity === "error"));
         manifest?.input.check({ a: "a".repeat(1000) });
       }),
