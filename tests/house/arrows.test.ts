@@ -62,6 +62,11 @@ describe("the source tree", () => {
     expect(firstCycle(new Map(sources.map((source) => [source.path, source.evaluated])))).toBeNull();
   });
 
+  test("imports nothing for its effects alone: the bundler leaves out whatever is not used by name (`sideEffects`)", () => {
+    const bare = (node: ts.Node) => ts.isImportDeclaration(node) && node.importClause === undefined;
+    expect(sources.flatMap((source) => find(source, bare))).toEqual([]);
+  });
+
   test("imports only files that exist, with their extension", () => {
     const known = new Set(sources.map((source) => source.path));
     const wrong = sources.flatMap((source) =>
