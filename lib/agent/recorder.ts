@@ -51,18 +51,15 @@ export class Recorder {
     return this.#broken.promise;
   }
 
-  /**
-   * @param wait_ms how long the events may wait for others to share a commit with.
-   * @throws the failure of an earlier append.
-   */
-  record(command: Command, wait_ms = 0): Recorded {
+  /** @throws the failure of an earlier append. */
+  record(command: Command): Recorded {
     if (this.#failure !== null) throw this.#failure;
     const decision = decide(this.#state, command);
     if (decision.kind === "refused") return decision;
     const { events } = decision;
     const expected = this.#state.seq;
     this.#state = fold(events, this.#state);
-    return { kind: "recorded", events, durable: this.#append(expected, events, wait_ms) };
+    return { kind: "recorded", events, durable: this.#append(expected, events) };
   }
 
   /** As `record`, for commands that the present state cannot refuse. */
@@ -80,8 +77,8 @@ export class Recorder {
     if (this.#failure !== null) throw this.#failure;
   }
 
-  #append(expected: number, events: readonly SessionEvent[], wait_ms: number): Promise<void> {
-    const appended = this.#journal.append(this.#lease, expected, events, wait_ms);
+  #append(expected: number, events: readonly SessionEvent[]): Promise<void> {
+    const appended = this.#journal.append(this.#lease, expected, events);
     const before = this.#settled;
     const after = this.#state;
     const durable = appended.then(async () => {

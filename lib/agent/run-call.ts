@@ -27,9 +27,6 @@ export interface Performed {
   readonly speculation?: string;
 }
 
-/** Many calls are over by then. */
-const SPAWN_WAIT_MS = 20;
-
 export async function runCall({ call, plan }: PlannedCall, durable: Promise<void>, { ports, signals }: Turn): Promise<Performed> {
   await durable;
   const { session, recorder, feed } = ports;
@@ -42,8 +39,8 @@ export async function runCall({ call, plan }: PlannedCall, durable: Promise<void
     call,
     launch: plan.launch,
     signal: signals.now,
-    // A commit of its own would hold up the end of a short call. Until it is there, tags and the watchdog know the process.
-    onSpawned: (identity) => void recorder.record({ type: "record_spawn", at: now(), call, ...identity }, SPAWN_WAIT_MS),
+    // Rides with the next commit: an unsynced write survives the death of the runtime (design §4.5).
+    onSpawned: (identity) => void recorder.record({ type: "record_spawn", at: now(), call, ...identity }),
     onOutput: (stream, text) => tell({ kind: "printed", stream, text }),
     onMessage: (message) => tell({ kind: "sent", message }),
   });

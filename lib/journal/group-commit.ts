@@ -6,19 +6,17 @@
  *     nothing and fails alone, the others commit.
  * G2  A job settles only after the commit, and may run again if the commit did not happen: its effects are on the file only.
  * G3  A transaction that fails for another reason than a lock is repeated job by job, so that it fails only whose fault it is.
- * G4  A job that may wait rides with the next one that may not, or runs when its time is up.
- * G5  A lock that outlasted the patience is not waited for again at such length until it is gone.
+ * G4  A lock that outlasted the patience is not waited for again at such length until it is gone.
  *
  * The place of concurrency is `#drain`: at most one is under way.
  */
-import { clearTimeout, setTimeout } from "node:timers";
-import { setImmediate, setTimeout as sleep } from "node:timers/promises";
+import { setImmediate, setTimeout } from "node:timers/promises";
 import { sqliteFault } from "../platform/sqlite.ts";
 import { JournalUnavailable } from "./journal.ts";
 import { openStore, openStoreForReading, type Store, toUnavailable } from "./store.ts";
 
 const LONGEST_PAUSE_MS = 40;
-/** G5. */
+/** G4. */
 const PATIENCE_LEFT_MS = 500;
 
 interface Job {
@@ -35,8 +33,6 @@ export class GroupCommit {
   #store: Store | null = null;
   #waiting: Job[] = [];
   #draining: Promise<void> | null = null;
-  /** Until the first of the jobs that may wait has waited long enough. */
-  #later: ReturnType<typeof setTimeout> | null = null;
   #closed = false;
   #gaveUp = false;
 
@@ -51,11 +47,8 @@ export class GroupCommit {
     }
   }
 
-  /**
-   * Runs `work` in the next transaction, which may be `wait_ms` away. `durable` is what only appends need: a lease does not
-   * outlive the machine.
-   */
-  submit<T>(durable: boolean, work: (store: Store) => T, wait_ms = 0): Promise<T> {
+  /** Runs `work` in the next transaction. `durable` is what only appends need: a lease does not outlive the machine. */
+  submit<T>(durable: boolean, work: (store: Store) => T): Promise<T> {
     return new Promise((resolve, fail) => {
       if (this.#closed) throw this.#closedError();
       const run = (store: Store) => {
@@ -63,15 +56,8 @@ export class GroupCommit {
         return () => resolve(result);
       };
       this.#waiting.push({ durable, since: performance.now(), run, fail });
-      if (wait_ms > 0) this.#later ??= setTimeout(() => this.#begin(), wait_ms);
-      else this.#begin();
+      this.#draining ??= this.#drain();
     });
-  }
-
-  #begin(): void {
-    if (this.#later !== null) clearTimeout(this.#later);
-    this.#later = null;
-    this.#draining ??= this.#drain();
   }
 
   /** Runs `work` outside of a write transaction, at once unless the file is locked. */
@@ -92,7 +78,7 @@ export class GroupCommit {
 
   /** Writes what waits, `last` as the last of it, then closes the file, unless nothing was ever to be written. @throws what became of `last` */
   async close(last: (store: Store) => void): Promise<void> {
-    if (this.#store === null && this.#draining === null && this.#waiting.length === 0) {
+    if (this.#store === null && this.#draining === null) {
       this.#closed = true;
       return;
     }
@@ -204,5 +190,5 @@ function isLocked(error: unknown): boolean {
 
 /** Longer from attempt to attempt, and uneven, so that two who wait do not meet again. */
 async function pause(attempt: number): Promise<void> {
-  await sleep(1 + Math.random() * Math.min(LONGEST_PAUSE_MS, 2 ** Math.min(attempt, 10)));
+  await setTimeout(1 + Math.random() * Math.min(LONGEST_PAUSE_MS, 2 ** Math.min(attempt, 10)));
 }

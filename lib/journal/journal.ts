@@ -10,11 +10,8 @@ import type { SessionEvent, StoredEvent } from "../session/event.ts";
 import type { Mode } from "../session/outcome.ts";
 
 export interface Journal {
-  /**
-   * @param wait_ms how long it may wait for another append to share a commit with: for what nobody waits for.
-   * @throws {JournalConflict} the head is not `expected`. @throws {LeaseLost} @throws {JournalUnavailable}
-   */
-  append(lease: Lease, expected: number, events: readonly StoredEvent[], wait_ms?: number): Promise<void>;
+  /** @throws {JournalConflict} the head is not `expected`. @throws {LeaseLost} @throws {JournalUnavailable} */
+  append(lease: Lease, expected: number, events: readonly StoredEvent[]): Promise<void>;
   /** Rows with `seq > after`, in order, at most `limit`. An unknown session has none. */
   read(session: string, options?: { readonly after?: number; readonly limit?: number }): Promise<readonly LogRow[]>;
   /** As `read`, with each row's text, for whoever passes a log on byte for byte. */

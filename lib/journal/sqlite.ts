@@ -75,12 +75,12 @@ class SqliteJournal implements Journal {
     this.#notify = onNotice;
   }
 
-  async append(lease: Lease, expected: number, events: readonly StoredEvent[], wait_ms = 0): Promise<void> {
+  async append(lease: Lease, expected: number, events: readonly StoredEvent[]): Promise<void> {
     checkNumbering(lease.session, expected, events);
     const held = this.#ours(lease);
     const bodies = events.map((event) => JSON.stringify(toPlainEvent(event)));
     try {
-      await this.#writer.submit(true, (store) => writeEvents(store, held, expected, events, bodies), wait_ms);
+      await this.#writer.submit(true, (store) => writeEvents(store, held, expected, events, bodies));
     } catch (error) {
       if (error instanceof LeaseLost) this.#lose(held);
       throw error;

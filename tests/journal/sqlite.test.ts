@@ -89,34 +89,6 @@ describe("the SQLite journal", () => {
     expect(await journal.head(session)).toBe(51);
   });
 
-  test("lets an append that may wait ride with the next, before it and in its transaction", async () => {
-    const commits = countCommits();
-    try {
-      const journal = workplace.open();
-      const session = newSession();
-      const lease = await journal.acquire(session, newOwner());
-      const before = commits.count();
-      const settled: string[] = [];
-      const patient = journal.append(lease, 0, [opened(session)], 3_600_000).then(() => settled.push("patient"));
-      const eager = journal.append(lease, 1, notices(session, 1, 1)).then(() => settled.push("eager"));
-      await Promise.all([patient, eager]);
-      expect([settled, commits.count() - before]).toEqual([["patient", "eager"], 1]);
-    } finally {
-      commits.stop();
-    }
-  });
-
-  test("writes an append that may wait when its time is up, and when the journal is closed", async () => {
-    const journal = workplace.open();
-    const session = newSession();
-    const lease = await journal.acquire(session, newOwner());
-    await journal.append(lease, 0, [opened(session)], 1);
-    const last = journal.append(lease, 1, notices(session, 1, 1), 3_600_000);
-    await journal.close();
-    await last;
-    expect(await workplace.open().head(session)).toBe(2);
-  });
-
   test("shows rows that do not decode with their number, and the rows after them", async () => {
     const journal = workplace.open();
     const session = await write(journal, 9);
@@ -272,16 +244,6 @@ describe("the SQLite journal", () => {
     expect(error.message).toContain(workplace.path);
   });
 });
-
-function countCommits(): { count(): number; stop(): void } {
-  const { transaction } = Store.prototype;
-  let commits = 0;
-  Store.prototype.transaction = function (durable, work) {
-    commits++;
-    return transaction.call(this, durable, work) as ReturnType<typeof work>;
-  };
-  return { count: () => commits, stop: () => void (Store.prototype.transaction = transaction) };
-}
 
 function modeOf(path: string): number {
   return statSync(path).mode & 0o777;
