@@ -112,6 +112,7 @@ describe("a change of mode is refused", () => {
   test("where another runtime has the session, or its folder is not the one any more", async () => {
     const session = await start();
     const other = await subject.another({ mode: "normal" }).create();
+    await other.settled();
     expect((await change(other.id, { mode: "yolo" })).body.type).toBe("urn:orrery:problem:held");
     const { path } = subject.workspace;
     await rename(path, `${path}-away`);

@@ -7,6 +7,7 @@ import process from "node:process";
 import fc from "fast-check";
 import * as v from "valibot";
 import type { Json, JsonObject } from "../../../lib/session/json.ts";
+import { hasErrors } from "../../../lib/tools/diagnostic.ts";
 import { compileTool } from "../../../lib/tools/sdk/compile-tool.ts";
 import { tool } from "../../../lib/tools/sdk/define.ts";
 import { describeTool } from "../../../lib/tools/sdk/describe-tool.ts";
@@ -44,7 +45,7 @@ async function load(schema: v.GenericSchema): Promise<Loaded> {
   const parameters = v.objectAsync({ value: schema });
   const described = describeTool(tool({ name: "t", description: "", parameters, execute: () => 1 }));
   const { schema: compiled, diagnostics } = await compileTool(described);
-  if (compiled === undefined || diagnostics.length > 0) throw new Error(JSON.stringify(diagnostics));
+  if (compiled === undefined || hasErrors(diagnostics)) throw new Error(JSON.stringify(diagnostics));
   const { properties, $defs } = described.parameters;
   return { shown: (properties as JsonObject)["value"], below: $defs, check: compiled.check };
 }
