@@ -6,6 +6,7 @@
  * W2  The next batch is asked for when the last one was taken, and that is given in pieces: what is in flight is one piece,
  *     whoever reads how slowly.
  * W3  A reader that takes nothing for `stall_ms` while something waits for it is cut off; it can come back with its id.
+ *     Time in which this process itself was held up is not the reader's.
  */
 import { Buffer } from "node:buffer";
 import type { Batch, Line } from "../agent/readers.ts";
@@ -56,6 +57,8 @@ export function streamBatches(format: StreamFormat, source: StreamSource): Reada
 
 /** One event may be of megabytes: on a slow way its reader takes some of it all the time. */
 const PIECE_BYTES = 64 * 1024;
+/** A timer that is late by more says that nothing was looked after, readers neither. */
+const HELD_UP_MS = 20;
 
 class BatchWriter implements UnderlyingDefaultSource<Uint8Array> {
   readonly #format: StreamFormat;
@@ -82,15 +85,23 @@ class BatchWriter implements UnderlyingDefaultSource<Uint8Array> {
         return controller.close();
       }
       controller.enqueue(piece);
-      this.#stall = setTimeout(() => {
-        this.#end("stalled");
-        controller.error(new Error("The reader takes nothing"));
-      }, this.#source.times.stall_ms);
+      this.#awaitReader(controller);
     } catch (error) {
       if (this.#ended) return;
       this.#end("failed");
       controller.error(error);
     }
+  }
+
+  /** W3. */
+  #awaitReader(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    const { stall_ms } = this.#source.times;
+    const due = performance.now() + stall_ms;
+    this.#stall = setTimeout(() => {
+      if (performance.now() - due > HELD_UP_MS) return this.#awaitReader(controller);
+      this.#end("stalled");
+      controller.error(new Error("The reader takes nothing"));
+    }, stall_ms);
   }
 
   cancel(): void {
