@@ -38,6 +38,11 @@ export class Watchdog {
     return this.#problem;
   }
 
+  /** Bytes that it was told and has not been handed yet: a host may take its time. */
+  get unread(): number {
+    return this.#companion?.unread ?? 0;
+  }
+
   /** G1: to be called before anything is started. */
   ensure(): void {
     if (this.#closed || this.#companion !== null || this.#problem !== null) return;
@@ -137,7 +142,7 @@ export class Watchdog {
   #write(line: string): void {
     if (this.#companion === null) return; // It will be told when it has been started again.
     this.#companion.tell(`${line}\n`);
-    if (this.#companion.unread > MAX_UNREAD_BYTES) this.#companion.kill();
+    if (this.unread > MAX_UNREAD_BYTES) this.#companion.kill();
   }
 }
 
