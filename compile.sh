@@ -86,7 +86,7 @@ describe() {
     ran=true
   else
     ran=false
-    echo "$1 does not run on this machine: the manifest says so" >&2
+    echo "$1 does not play the demo on this machine, and the manifest says so. Its last words: $(tail -n 1 "$scratch/ran")" >&2
   fi
   os=${1%%-*} libc=null cpu=null
   case $1 in

@@ -5,7 +5,7 @@ import process from "node:process";
 import wordcountManifest from "../../.stella/tools/wordcount.toml" with { type: "text" };
 import wordcountScript from "../../scripts/wordcount.sh" with { type: "text" };
 import { isCompiled, ownCommand } from "../../lib/platform/self.ts";
-import type { Session } from "../../mod.ts";
+import type { Session, TurnResult } from "../../mod.ts";
 import { withAgent } from "../agent.ts";
 import type { NoFlags } from "../flags.ts";
 import { endingOf } from "../drive.ts";
@@ -43,6 +43,9 @@ const SCRIPT = {
   ],
 };
 
+/** The calls that must work. */
+const SHOWN = ["read_file", "wordcount"];
+
 export async function demo(shell: Shell, _flags: NoFlags): Promise<Ending> {
   const workspace = await layOut().catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);
@@ -64,12 +67,23 @@ export async function demo(shell: Shell, _flags: NoFlags): Promise<Ending> {
       const presenter = { ...createPresenter(shell, "text", false), begin: ({ id }: Session) => void (session = id) };
       const result = await promptNew(shell, agent, PROMPT, presenter, { title: "Demo", stop, now });
       shell.err.write(fold(whatNext(workspace, model, session), shell.err.columns));
-      return endingOf(result, interruption);
+      const ending = endingOf(result, interruption);
+      return ending === "completed" ? judge(shell.err, result) : ending;
     });
   } finally {
     interruption.close();
     if (!began) await rm(workspace, { recursive: true, force: true });
   }
+}
+
+/** The turn goes on after a call that failed, as any does. The demo is there to show that calls work. */
+function judge({ write, columns }: Out, { calls }: TurnResult): Ending {
+  const worked = calls.filter(({ is_error }) => !is_error).map(({ name }) => name);
+  const failed = SHOWN.filter((name) => !worked.includes(name));
+  if (failed.length === 0) return "completed";
+  const remedy = `what it printed of that says why, and ${ownName()} doctor looks at what calls need`;
+  write(`${fold(`orrery: The demo did not work, as ${failed.join(" and ")} failed: ${remedy}`, columns)}\n`);
+  return "failed";
 }
 
 function announce({ write, columns, colors: { dim, bold } }: Out, workspace: string): void {

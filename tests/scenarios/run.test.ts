@@ -182,6 +182,17 @@ describe("orrery demo", () => {
     expect(stdout).toMatch(/The tool says: \d+/);
   });
 
+  test("fails, and names the call, if one of its calls did not work", async () => {
+    // What the tool needs is not on the PATH.
+    const { code, stdout, stderr } = await runOrrery(["demo"], {
+      cwd: workspace.path,
+      home: workspace.home,
+      env: { PATH: workspace.path },
+    });
+    expect([code, stdout]).toEqual([1, expect.stringContaining("It is about orreries")]);
+    expect(stderr).toMatch(/^orrery: The demo did not work, as wordcount failed: .* doctor looks at what calls need$/m);
+  });
+
   test("says how to go on as it was started itself", async () => {
     const start = { cwd: workspace.path, home: workspace.home };
     const { stderr } = await runOrrery(["demo"], start);
