@@ -93,13 +93,20 @@ place_of() {
   printf '%s\n' "${place%/}"
 }
 
-# The folder of this script, if a release lies there. A script that is read from a pipe has none.
+# The folder of this script, if a release lies there. A script that is read from a pipe, or given as a word, has none: $0 is
+# then the name of the shell, and what lies in the current folder is nobody's choice.
 own_folder() {
   case $0 in
     */*) own=${0%/*} ;;
-    *) own=. ;;
+    *.sh) own=. ;;
+    *) own='' ;;
   esac
-  [ -f "$own/SHA256SUMS" ] || fail "there is nothing beside this script to install: add --from URL or --from DIR"
+  case $- in
+    *[cs]*) own='' ;;
+  esac
+  if [ -z "$own" ] || [ ! -f "$0" ] || [ ! -f "$own/SHA256SUMS" ]; then
+    fail "there is nothing beside this script to install: add --from URL or --from DIR"
+  fi
   printf '%s\n' "$own"
 }
 

@@ -297,6 +297,36 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
       expect([code, installedVersion()]).toEqual([0, "orrery 1.0.0 (a test)\n"]);
     });
 
+    for (const shell of shells) {
+      test(`takes nothing from the folder it is piped into, by ${shell.join(" ")}`, async () => {
+        const text = readFileSync(script, "utf8");
+        // As a folder may be that somebody else filled: with a release, and a file by the name of the shell.
+        writeBoth(root, "6.6.6");
+        for (const name of ["sh", "dash", "bash", "install.sh"]) writeFileSync(join(root, name), text);
+        const ways: readonly Pick<Install, "input" | "args">[] = [
+          { input: text },
+          { input: text, args: ["-s"] },
+          { input: text, args: ["-s", "--", "--stella"] },
+          { input: text, args: ["-"] },
+          { input: "", args: ["-c", text] },
+        ];
+        for (const { input = "", args = [] } of ways) {
+          const { code, stderr } = await install({ shell, input, args });
+          expect({ args: args.slice(0, 1), code, stderr }).toMatchObject({
+            code: 1,
+            stderr: expect.stringContaining("add --from URL or --from DIR"),
+          });
+          expect(existsSync(join(folder, "orrery"))).toBe(false);
+        }
+      });
+    }
+
+    test("finds the release beside it by the script's bare name too", async () => {
+      writeBoth(root, "1.0.0");
+      writeFileSync(join(root, "install.sh"), readFileSync(script));
+      expect(await install({ file: "install.sh" })).toMatchObject({ code: 0 });
+    });
+
     test("does nothing when its own text breaks off", async () => {
       bring("curl");
       writeBoth(release, "1.0.0");
@@ -475,6 +505,8 @@ function install({ shell = ["sh"], file, args = [], env = {}, input, started }: 
     cwd: root,
     env: { PATH: path, HOME: join(root, "home"), TMPDIR: root, INSTALL_DIR: folder, ...env },
     stdio: ["pipe", "ignore", "pipe"],
+    // The shell's $0 where the script has no file: a bare name, as from a command line.
+    argv0: program,
     detached: true,
   });
   child.stdin.on("error", () => undefined).end(input ?? "");
