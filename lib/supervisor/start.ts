@@ -4,6 +4,7 @@
  */
 import { accessSync, constants, statSync } from "node:fs";
 import { isAbsolute, resolve } from "node:path";
+import { noexecMount } from "../platform/noexec.ts";
 import { type SpawnedProcess, type SpawnFailure, spawnProcess, type SpawnRequest } from "../platform/spawn.ts";
 import type { ProcessLaunch } from "../session/launch.ts";
 
@@ -90,9 +91,16 @@ function judge(path: string): Found {
     return { kind: "found", path };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "EACCES") return { kind: "missing", problem: `${quote(path)} is not executable (EACCES)` };
+    if (code === "EACCES") return { kind: "missing", problem: refusalOf(path) };
     return { kind: "missing", problem: `there is no such file (${code ?? String(error)})` };
   }
+}
+
+function refusalOf(path: string): string {
+  const mount = noexecMount(path);
+  if (mount === null) return `${quote(path)} is not executable (EACCES)`;
+  const remedy = "mount it with exec, keep the program elsewhere, or name its interpreter before it";
+  return `${quote(path)} is on ${quote(mount)}, which is mounted noexec (EACCES): ${remedy}`;
 }
 
 /** Everything that could be checked was in order: what is left is the system's own answer. */

@@ -1,10 +1,12 @@
 /** What `orrery doctor` finds, that each finding has a remedy, and that it starts nothing of a workspace. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
 import { existsSync, openSync, readdirSync, statSync, writeSync } from "node:fs";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import process from "node:process";
 import { DatabaseSync } from "node:sqlite";
 import { checkTemporary } from "../../lib/agent/checkup/temporary.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
@@ -97,6 +99,36 @@ describe("orrery doctor", () => {
     expect(code).toBe(1);
     expect(of("tools", "error")).toMatchObject([{ remedy: expect.stringContaining("orrery tools --validate") }]);
     expect(of("speculation", "note").length).toBe(1);
+  }, LIMIT_MS);
+
+  const mayMount = process.platform === "linux" && process.getuid?.() === 0 && spawnSync("unshare", ["--mount", "true"]).status === 0;
+  test.skipIf(!mayMount)("says of a noexec mount that it is one, of a tool there and of the folder for temporary files", async () => {
+    await workspace.write("count.sh", "#!/bin/sh\necho 3\n");
+    await chmod(join(workspace.path, "count.sh"), 0o755);
+    for (const [name, command] of [["direct", '["./count.sh"]'], ["by_sh", '["sh", "count.sh"]']]) {
+      await workspace.write(`.stella/tools/${name}.toml`, `name = "${name}"\ndescription = "Counts."\ncommand = ${command}\n`);
+    }
+    const mount = 'mount --bind "$0" "$0" && mount -o remount,bind,noexec "$0" && exec "$@"';
+    const through = ["unshare", "--mount", "sh", "-c", mount, workspace.path];
+    const start = { cwd: workspace.path, home: workspace.home, env: { TMPDIR: workspace.path }, through };
+    const noexec = expect.stringContaining(`is on ${workspace.path}, which is mounted noexec`);
+    const { stdout } = await runOrrery(["doctor", "--json", "--trust-workspace", "--model", model], start);
+    const { findings } = JSON.parse(stdout) as { readonly findings: readonly Found[] };
+    expect(findings.filter(({ check, level }) => check === "tools" && level === "error")).toMatchObject([
+      { text: noexec, remedy: expect.stringContaining("name the interpreter first") },
+    ]);
+    expect(findings).toContainEqual({
+      check: "machine",
+      level: "note",
+      text: expect.stringContaining(`Nothing can be started from ${workspace.path}`),
+      remedy: expect.stringContaining("--tmpfs /tmp:exec"),
+    });
+    expect(await runOrrery(["tools", "call", "direct", "--trust-workspace"], start)).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining("which is mounted noexec (EACCES)"),
+    });
+    expect(await runOrrery(["tools", "call", "by_sh", "--trust-workspace"], start)).toMatchObject({ code: 0, stdout: "3\n" });
+    expect(await runOrrery(["demo"], start)).toMatchObject({ code: 1, stderr: expect.stringContaining("mounted noexec") });
   }, LIMIT_MS);
 
   test("finds that no temporary file can be made, and says how bad that is", async () => {

@@ -122,9 +122,11 @@ describe.skipIf(!hasBinary || !canContain)("in a bare Debian (needs root and deb
     const home = folderForAll("one-file-home");
     const plain = { ...image, root, env: { ORRERY_HOME: "/mnt" }, workdir: "/tmp" };
     const { code, stdout, stderr } = await finish(
-      runImage(plain, { command: ["orrery", "demo"], mounts: { "/mnt": home }, user: "54321:54321" }),
+      runImage(plain, { command: ["orrery", "demo"], mounts: { "/mnt": home }, user: "54321:54321", tmp: "exec" }),
     );
     expect({ code, stdout, stderr }).toMatchObject({ code: 0, stdout: expect.stringContaining("The tool says: 31 words.") });
+    const noexec = await finish(runImage(plain, { command: ["orrery", "demo"], mounts: { "/mnt": home }, user: "54321:54321" }));
+    expect(noexec).toMatchObject({ code: 1, stderr: expect.stringContaining('is on "/tmp", which is mounted noexec') });
     const homeless = runImage({ ...plain, env: {} }, { command: ["orrery", "demo"], mounts: {}, user: "54321:54321" });
     expect(await finish(homeless)).toEqual({
       code: 5,
@@ -181,7 +183,7 @@ describe.skipIf(!hasBinary || !canContain)("in a bare Debian (needs root and deb
     writeFileSync(join(work, "script.json"), JSON.stringify({ replies }));
     writeFileSync(join(work, ".stella/tools/echo.toml"), 'name = "echo"\ndescription = "Says what it is given."\ncommand = ["cat"]\n');
     const bare = (...command: readonly string[]) =>
-      finish(runImage(image, { command, mounts: { "/work": work, "/data": data }, tmp: false }));
+      finish(runImage(image, { command, mounts: { "/work": work, "/data": data }, tmp: "none" }));
     expect(await bare("sh", "-c", "for f in / /tmp /var/tmp /dev/shm; do touch $f/x 2>/dev/null && echo $f; done; true")).toMatchObject({
       code: 0,
       stdout: "",

@@ -3,17 +3,18 @@ import { closeSync, mkdtempSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Environment } from "../../config/paths.ts";
 import { bun } from "../../platform/host.ts";
+import { noexecMount } from "../../platform/noexec.ts";
 import { openInput } from "../../platform/input-file.ts";
 import type { Finding } from "./finding.ts";
 
-const REMEDY = "Mount one there (docker run --tmpfs /tmp), or set TMPDIR to a folder that this user can write to";
+const REMEDY = "Mount one there (docker run --tmpfs /tmp:exec), or set TMPDIR to a folder that this user can write to";
 
 /** @param hold as a call's input is held: throws if there is no place for it. */
 export function checkTemporary(env: Environment, hold: () => void = holdInput): readonly Finding[] {
   const folder = env["TMPDIR"] || "/tmp";
   try {
     rmdirSync(mkdtempSync(join(folder, ".orrery-")));
-    return [];
+    return startsNothing(folder);
   } catch (error) {
     const text = `Temporary files cannot be made in ${folder} (${messageOf(error)})`;
     const inputs = findFault(hold);
@@ -23,6 +24,18 @@ export function checkTemporary(env: Environment, hold: () => void = holdInput): 
     const whose = "Orrery needs none, but many tools and scripts do, a shell's long here-document among them";
     return [{ check: "machine", level: "warning", text: `${text}: ${whose}`, remedy: REMEDY }];
   }
+}
+
+/** As engines mount one if not told otherwise. */
+function startsNothing(folder: string): readonly Finding[] {
+  const mount = noexecMount(folder);
+  if (mount === null) return [];
+  return [{
+    check: "machine",
+    level: "note",
+    text: `Nothing can be started from ${folder}, as ${mount} is mounted noexec: what builds or unpacks a program there fails`,
+    remedy: "Mount it with exec where tools do that (docker run --tmpfs /tmp:exec), or set TMPDIR to another folder",
+  }];
 }
 
 /** On Deno it is a pipe. */

@@ -5,6 +5,7 @@
 import { constants } from "node:fs";
 import { access, open, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
+import { noexecMount } from "../../platform/noexec.ts";
 import type { Diagnostic } from "../diagnostic.ts";
 
 /** What this file needs to know of the machine. */
@@ -20,6 +21,8 @@ export interface Machine {
 export interface FoundProgram {
   readonly kind: "file" | "directory" | "other";
   readonly executable: boolean;
+  /** The mount that nothing can be started from, if that is why it is not executable. */
+  readonly noexec?: string;
 }
 
 export const thisMachine: Machine = {
@@ -27,7 +30,9 @@ export const thisMachine: Machine = {
     try {
       const found = await stat(path);
       const kind = found.isFile() ? "file" : found.isDirectory() ? "directory" : "other";
-      return { kind, executable: kind === "file" && await mayExecute(path) };
+      if (kind !== "file" || await mayExecute(path)) return { kind, executable: kind === "file" };
+      const noexec = noexecMount(path);
+      return { kind, executable: false, ...(noexec === null ? {} : { noexec }) };
     } catch {
       // Missing, or behind a folder we may not enter: a tool could not start it either.
       return null;
@@ -129,6 +134,12 @@ async function inspect(path: string, program: string, question: ProgramQuestion,
   } else if (found.kind !== "file") {
     const message = `The program "${clip(program)}" is ${found.kind === "directory" ? "a folder" : "not a file"}`;
     say("warning", "program_not_file", message, "Name an executable file.");
+  } else if (found.noexec !== undefined) {
+    const message = `The program "${clip(program)}" is on ${
+      clip(found.noexec)
+    }, which is mounted noexec: nothing can be started from there`;
+    const remedy = "Mount it with exec (docker run --tmpfs /tmp:exec), or name the interpreter first, as in sh script.sh.";
+    say("warning", "program_on_noexec", message, remedy);
   } else if (!found.executable) {
     say("warning", "program_not_executable", `The program "${clip(program)}" is not executable`, `Run: chmod +x ${clip(program)}`);
   } else await inspectShebang(path, question, machine, say);
