@@ -1,6 +1,7 @@
 /** From arguments to an ending. */
 import { buildApplication, ExitCode, run, text_en } from "@stricli/core";
-import { asCalled, calledName } from "./called.ts";
+import { calledName } from "../lib/platform/called.ts";
+import { asCalled } from "./called.ts";
 import type { CommandScope } from "./command-body.ts";
 import { commandTree } from "./command-tree.ts";
 import type { Ending } from "./ending.ts";

@@ -2,6 +2,7 @@
  * Text of several lines made to fit a narrow terminal. What stands in two columns stays in two where there is room.
  * A command that is to be copied stays on one line, as its pieces would not run.
  */
+import { calledName } from "../lib/platform/called.ts";
 import { widthOf } from "./width.ts";
 
 export function fold(text: string, width: number): string {
@@ -37,7 +38,8 @@ function fill(text: string, width: number): readonly string[] {
 }
 
 function isCommand(line: string): boolean {
-  return /^\s*(?:\S*\/)?orrery /.test(line) && !/ \[|\.\.\./.test(line);
+  const [word = ""] = line.trimStart().split(" ", 1);
+  return ["orrery", calledName()].includes(word.replace(/^.*\//, "")) && word.length < line.trimStart().length && !/ \[|\.\.\./.test(line);
 }
 
 function widthOfShown(text: string): number {

@@ -1,5 +1,6 @@
 import { Buffer, isUtf8 } from "node:buffer";
 import process from "node:process";
+import { calledName } from "../lib/platform/called.ts";
 import { UsageError } from "../mod.ts";
 import { isTerminal } from "./terminal.ts";
 
@@ -11,7 +12,7 @@ const MAX_BYTES = 10 * 1024 * 1024;
  */
 export async function readPrompt(argument: string | undefined): Promise<string> {
   if (argument === undefined && isTerminal(0)) {
-    throw new UsageError('Cannot run without a prompt: give it as an argument, as in orrery run "…", or on standard input');
+    throw new UsageError(`Cannot run without a prompt: give it as an argument, as in ${calledName()} run "…", or on standard input`);
   }
   const fromInput = argument === undefined || argument === "-";
   const text = (fromInput ? await readInput("prompt") : argument).toWellFormed();

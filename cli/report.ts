@@ -1,4 +1,5 @@
 /** The one object that `run --output-format json` prints: the same keys however the run ended. */
+import { calledName } from "../lib/platform/called.ts";
 import { describeReason, type StoredEvent, toPlainEvent, type TurnResult, type Workshop } from "../mod.ts";
 
 /** What is known of a run when it ends; without a result it ended before its turn began. */
@@ -23,7 +24,11 @@ export interface Inert {
 
 export function toInert({ workspace, policy: { trust } }: Workshop): Inert | null {
   if (trust.verdict.kind === "trusted" || trust.inert.length === 0) return null;
-  return { reason: describeReason(trust.verdict), names: trust.inert.map(({ name }) => name), command: `orrery trust ${workspace}` };
+  return {
+    reason: describeReason(trust.verdict),
+    names: trust.inert.map(({ name }) => name),
+    command: `${calledName()} trust ${workspace}`,
+  };
 }
 
 export function toReport({ session, model, result, reason, inert, events }: RunFacts): object {

@@ -1,5 +1,6 @@
 /** What each command of a conversation does. */
 import { relative } from "node:path";
+import { calledName } from "../../lib/platform/called.ts";
 import { nearest, type Runtime, type SessionSummary, type TurnOptions, type TurnResult, UsageError } from "../../mod.ts";
 import { MODES } from "../flags.ts";
 import { oneLine, printable, type Shell, wrap } from "../terminal.ts";
@@ -70,7 +71,9 @@ async function createTool(name: string, room: Room): Promise<void> {
   if (name === "") throw new UsageError("Cannot create a tool without a name: write one like /tools create k8s-pods");
   const { agent, seat } = room;
   if (seat.workspace !== agent.workspace) {
-    throw new UsageError(`Cannot create a tool in ${agent.workspace} as this session works in ${seat.workspace}: start orrery chat there`);
+    throw new UsageError(
+      `Cannot create a tool in ${agent.workspace} as this session works in ${seat.workspace}: start ${calledName()} chat there`,
+    );
   }
   checkIdle(seat);
   const { tool, files: [file = ""] } = await agent.createTool({ name, format: "nanocoder" });

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { calledName } from "../../lib/platform/called.ts";
 import { resolvePaths, UsageError } from "../../mod.ts";
 import { toAgentOptions, withAgent } from "../agent.ts";
 import { canAsk } from "../ask.ts";
@@ -11,7 +12,7 @@ import type { Shell } from "../terminal.ts";
 export async function chat(shell: Shell, flags: ChatFlags): Promise<Ending> {
   if (!canAsk(shell)) {
     throw new UsageError(
-      'Cannot chat as standard input and standard error are not both a terminal: orrery run "…" runs one prompt without one',
+      `Cannot chat as standard input and standard error are not both a terminal: ${calledName()} run "…" runs one prompt without one`,
     );
   }
   const history = openHistory(

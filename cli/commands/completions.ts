@@ -1,5 +1,5 @@
 import { UsageError } from "../../mod.ts";
-import { calledName, COMMAND_NAME } from "../called.ts";
+import { calledName, COMMAND_NAME } from "../../lib/platform/called.ts";
 import type { CompletionsFlags, CompletionsShell } from "../flags.ts";
 import { bashCompletions } from "../completions/bash.ts";
 import { fishCompletions } from "../completions/fish.ts";

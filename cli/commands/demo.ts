@@ -1,9 +1,12 @@
+import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, dirname, isAbsolute, join, relative } from "node:path";
+import { dirname, isAbsolute, join, relative } from "node:path";
 import process from "node:process";
 import wordcountManifest from "../../.stella/tools/wordcount.toml" with { type: "text" };
+import { calledName } from "../../lib/platform/called.ts";
 import wordcountScript from "../../scripts/wordcount.sh" with { type: "text" };
+import { realPath } from "../../lib/platform/real-path.ts";
 import { isCompiled, ownCommand } from "../../lib/platform/self.ts";
 import type { Session, TurnResult } from "../../mod.ts";
 import { withAgent } from "../agent.ts";
@@ -125,11 +128,9 @@ async function layOut(): Promise<string> {
 /** How the person who started us can do so again, from here. */
 function ownName(): string {
   if (!isCompiled) return ownCommand().map(fromHere).map(shellWord).join(" ");
-  return isOnPath() ? basename(process.execPath) : shellWord(fromHere(process.execPath));
-}
-
-function isOnPath(): boolean {
-  return (process.env["PATH"] ?? "").split(":").includes(dirname(process.execPath));
+  const name = calledName();
+  const onPath = (process.env["PATH"] ?? "").split(":").map((folder) => join(folder, name)).find((path) => existsSync(path));
+  return onPath !== undefined && realPath(onPath) === realPath(process.execPath) ? name : shellWord(fromHere(process.execPath));
 }
 
 function shellWord(word: string): string {

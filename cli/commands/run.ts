@@ -1,3 +1,4 @@
+import { calledName } from "../../lib/platform/called.ts";
 import { type Runtime, type TurnOptions, type TurnResult, UsageError } from "../../mod.ts";
 import type { RunFlags } from "../flags.ts";
 import { driveTurn } from "../drive.ts";
@@ -48,7 +49,9 @@ async function promptExisting(
   const session = await whileWaiting(shell.err, OPENING, agent.open(id));
   presenter.begin(session, await agent.workshop(session.state().header?.workspace));
   if (session.state().turn.kind !== "idle") {
-    throw new UsageError(`Cannot prompt session "${id}" as its last turn is not finished: finish it with orrery sessions resume ${id}`);
+    throw new UsageError(
+      `Cannot prompt session "${id}" as its last turn is not finished: finish it with ${calledName()} sessions resume ${id}`,
+    );
   }
   session.watch((event) => presenter.watch(event));
   const result = await session.prompt(prompt, { source: "cli", ...options });

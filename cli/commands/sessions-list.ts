@@ -1,3 +1,4 @@
+import { calledName } from "../../lib/platform/called.ts";
 import type { SessionSummary } from "../../mod.ts";
 import { withAgent } from "../agent.ts";
 import type { ListFlags } from "../flags.ts";
@@ -7,7 +8,7 @@ import { oneLine, type Shell, wrap } from "../terminal.ts";
 export async function listSessions(shell: Shell, flags: ListFlags): Promise<Ending> {
   const sessions = await withAgent(shell, {}, (agent) => agent.list(flags.limit));
   if (flags.json) shell.out.write(`${JSON.stringify({ schema_version: 1, sessions })}\n`);
-  else if (sessions.length === 0) shell.err.write("No sessions yet: orrery demo plays one\n");
+  else if (sessions.length === 0) shell.err.write(`No sessions yet: ${calledName()} demo plays one\n`);
   else for (const session of sessions) shell.out.write(`${toLine(session, shell)}\n`);
   return "completed";
 }

@@ -1,3 +1,4 @@
+import { calledName } from "../../lib/platform/called.ts";
 import type { ToolCall } from "../../mod.ts";
 import { toAgentOptions, withAgent } from "../agent.ts";
 import { createApprover } from "../ask.ts";
@@ -73,9 +74,9 @@ function writeResult(
 const REMEDIES: { readonly [By in NonNullable<ToolCall["refusal"]>["by"]]?: string } = {
   approval: "Call it on a terminal to be asked, with --mode yolo, or list it in alwaysAllow of your settings",
   mode: "Give another mode with --mode",
-  switch: "orrery config shows which setting turns it off",
-  unknown_tool: "orrery tools lists the tools there are",
-  broken: "orrery tools --validate says more",
+  switch: `${calledName()} config shows which setting turns it off`,
+  unknown_tool: `${calledName()} tools lists the tools there are`,
+  broken: `${calledName()} tools --validate says more`,
 };
 
 /** As with a run, who interrupts a call is told so, also where the safe point was the end of the call. */

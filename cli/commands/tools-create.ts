@@ -1,4 +1,5 @@
 import { relative } from "node:path";
+import { calledName } from "../../lib/platform/called.ts";
 import { withAgent } from "../agent.ts";
 import type { CreateToolFlags } from "../flags.ts";
 import type { Ending } from "../ending.ts";
@@ -16,8 +17,8 @@ export async function createTool(shell: Shell, flags: CreateToolFlags, name: str
     for (const file of [definition, ...others]) shell.out.write(`${file}\n`);
     shell.err.write(`
 "${tool}" works as it is, and is trusted as it is:
-  orrery tools call ${tool}${format === "nanocoder" ? " --mode yolo" : ""} --input '{"message":"hello"}'
-After a change of ${definition}: orrery tools --validate, then orrery trust
+  ${calledName()} tools call ${tool}${format === "nanocoder" ? " --mode yolo" : ""} --input '{"message":"hello"}'
+After a change of ${definition}: ${calledName()} tools --validate, then ${calledName()} trust
 `);
     return "completed";
   });

@@ -1,3 +1,4 @@
+import { calledName } from "../../lib/platform/called.ts";
 import { describeInert, type Listing, UsageError, type Workshop } from "../../mod.ts";
 import { toAgentOptions, withAgent } from "../agent.ts";
 import type { ToolsFlags } from "../flags.ts";
@@ -11,7 +12,7 @@ export async function tools(shell: Shell, flags: ToolsFlags, folder?: string): P
   if (flags.validate) return await validate(shell, flags, folder);
   if (folder !== undefined) {
     throw new UsageError(
-      `Cannot list the tools of "${folder}": orrery tools --validate ${folder} checks a folder, --workspace names another project`,
+      `Cannot list the tools of "${folder}": ${calledName()} tools --validate ${folder} checks a folder, --workspace names another project`,
     );
   }
   return await withAgent<Ending>(shell, toAgentOptions(flags), async (agent) => {
@@ -45,7 +46,7 @@ function writeForPeople(shell: Shell, workshop: Workshop): void {
   const named = ignored.slice(0, MOST_IGNORED);
   for (const { level, text } of [...others, ...named]) shell.err.write(`orrery: ${level}: ${oneLine(text, 400)}\n`);
   const more = ignored.length - named.length;
-  if (more > 0) shell.err.write(`orrery: info: ${more} more files are not read: orrery tools --validate names them\n`);
+  if (more > 0) shell.err.write(`orrery: info: ${more} more files are not read: ${calledName()} tools --validate names them\n`);
 }
 
 const MOST_IGNORED = 5;

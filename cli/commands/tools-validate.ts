@@ -1,5 +1,6 @@
 import { relative, resolve } from "node:path";
 import process from "node:process";
+import { calledName } from "../../lib/platform/called.ts";
 import { type Diagnostic, hasErrors, type ValidatedFile } from "../../mod.ts";
 import { toAgentOptions, withAgent } from "../agent.ts";
 import type { ToolsFlags } from "../flags.ts";
@@ -42,7 +43,7 @@ function describe({ severity, line, column, message, remedy }: Diagnostic, { col
 }
 
 function summary(files: readonly ValidatedFile[], broken: number): string {
-  if (files.length === 0) return "No tool files were found: orrery tools create NAME writes one";
+  if (files.length === 0) return `No tool files were found: ${calledName()} tools create NAME writes one`;
   const warned = files.filter(({ diagnostics }) => !hasErrors(diagnostics) && diagnostics.some(({ severity }) => severity === "warning"));
   return `${files.length} checked: ${broken} with errors, ${warned.length} with warnings only`;
 }

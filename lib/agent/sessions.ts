@@ -4,6 +4,7 @@ import { UsageError } from "../config/error.ts";
 import type { PlainLeaves } from "../config/layer.ts";
 import type { Configuration } from "../config/merge.ts";
 import type { Model } from "../model/model.ts";
+import { calledName } from "../platform/called.ts";
 import { toLiveEvent } from "../tools/sdk/wire.ts";
 import { createGate } from "../gate/gate.ts";
 import { type HookRunner, hookShell } from "../gate/hook.ts";
@@ -97,7 +98,7 @@ export async function checkExists(journal: Journal, id: string): Promise<void> {
     throw new UsageError(`Cannot open session "${id}" as that is not the id of one: they look like ses_ and a UUID`);
   }
   if (await journal.head(id) > 0) return;
-  throw new UsageError(`Cannot open session "${id}" as there is none with that id in the journal: see orrery sessions list`);
+  throw new UsageError(`Cannot open session "${id}" as there is none with that id in the journal: see ${calledName()} sessions list`);
 }
 
 /** Tools and model of a session that exists, found by its header. */

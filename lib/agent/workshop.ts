@@ -5,6 +5,7 @@ import type { Environment, Paths } from "../config/paths.ts";
 import type { ToolGroup } from "../gate/switches.ts";
 import { describeReason, type WorkspaceTrust } from "../gate/trust.ts";
 import { visible } from "../gate/visible.ts";
+import { calledName } from "../platform/called.ts";
 import { CATALOG } from "../tools/builtin/catalog.ts";
 import { builtinTools } from "../tools/builtin/tools.ts";
 import type { LoadContext } from "../tools/nanocoder/load.ts";
@@ -124,7 +125,7 @@ export function toLoadTrust({ verdict, allowsFile }: WorkspaceTrust): LoadTrust 
   if (verdict.kind === "trusted") return verdict;
   return {
     kind: "untrusted",
-    reason: `${describeReason(verdict)}. Look at its tools, then run orrery trust, or add --trust-workspace`,
+    reason: `${describeReason(verdict)}. Look at its tools, then run ${calledName()} trust, or add --trust-workspace`,
     allowsFile,
   };
 }
@@ -180,7 +181,7 @@ export function markdownFolders(
 export function describeInertHere({ trust, survey }: Policy): string | null {
   if (trust.verdict.kind === "trusted" || trust.inert.length === 0) return null;
   const names = trust.inert.map(({ name, detail }) => detail === undefined ? visible(name) : `${visible(name)} (${visible(detail)})`);
-  return `Not active, as ${describeReason(trust.verdict)} (orrery trust ${survey.workspace} or --trust-workspace changes that): ${
+  return `Not active, as ${describeReason(trust.verdict)} (${calledName()} trust ${survey.workspace} or --trust-workspace changes that): ${
     names.join(", ")
   }`;
 }

@@ -13,6 +13,7 @@ import { chmod, lstat, mkdir, open, readdir, readFile, realpath, rename, rm } fr
 import { dirname, join, relative } from "node:path";
 import process from "node:process";
 import * as v from "valibot";
+import { calledName } from "../platform/called.ts";
 import { sha256 } from "../session/digest.ts";
 
 const Digest = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
@@ -82,7 +83,7 @@ async function readRecord<T extends { readonly workspace: string }>(
     if (!isOurs(status)) return none(`"${path}" can be written by others`);
     const { inode, record } = v.parse(Envelope, JSON.parse(await readFile(path, "utf8")));
     if (rules.bound && inode !== String(status.ino)) {
-      return none(`"${path}" lies in the workspace and was not written there by orrery trust`);
+      return none(`"${path}" lies in the workspace and was not written there by ${calledName()} trust`);
     }
     const parsed = v.parse(schema, record);
     return parsed.workspace === rules.workspace ? { record: parsed, problem: null } : none(`"${path}" is for another workspace`);

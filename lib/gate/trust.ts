@@ -8,6 +8,7 @@
  * W3  A single file can be trusted by itself (what `tools create` wrote), as long as it stays as it is.
  */
 import { join } from "node:path";
+import { calledName } from "../platform/called.ts";
 import { matchesSequence, matchesWildcard } from "../session/wildcard.ts";
 import { entryName, type Survey, type SurveyEntry } from "./survey.ts";
 import type { TrustStore } from "./trust-store.ts";
@@ -108,7 +109,12 @@ export function describeInert({ verdict, inert }: WorkspaceTrust, workspace: str
     );
     return `  ${visible(name)}${notes.length === 0 ? "" : ` (${notes.join(", ")})`}${detail === undefined ? "" : `: ${detail}`}`;
   });
-  return [`These may not run as ${describeReason(verdict)}:`, ...lines, ...gone, `To trust them: orrery trust ${visible(workspace)}`].join(
+  return [
+    `These may not run as ${describeReason(verdict)}:`,
+    ...lines,
+    ...gone,
+    `To trust them: ${calledName()} trust ${visible(workspace)}`,
+  ].join(
     "\n",
   );
 }

@@ -5,6 +5,7 @@
 import process from "node:process";
 import { ConfigError } from "../../config/error.ts";
 import { resolvePaths } from "../../config/paths.ts";
+import { calledName } from "../../platform/called.ts";
 import { openAgent } from "../agent.ts";
 import type { AgentOptions } from "../options.ts";
 import type { Workshop } from "../workshop.ts";
@@ -64,6 +65,6 @@ function checkSettings({ workspace, policy: { notices } }: Workshop, folder: str
     check: "settings",
     level: "warning",
     text: `${first.text}${more}`,
-    remedy: "orrery config shows what counts and where it comes from",
+    remedy: `${calledName()} config shows what counts and where it comes from`,
   };
 }

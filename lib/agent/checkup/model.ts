@@ -2,6 +2,7 @@
 import type { Environment } from "../../config/paths.ts";
 import { checkEndpoint, type EndpointCheck } from "../../model/endpoint-check.ts";
 import { defaultModelName, ModelConfigError } from "../../model/providers.ts";
+import { calledName } from "../../platform/called.ts";
 import type { AgentOptions } from "../options.ts";
 import type { Workshop } from "../workshop.ts";
 import type { Finding } from "./finding.ts";
@@ -20,9 +21,9 @@ export async function checkModel(options: AgentOptions, env: Environment, worksh
 }
 
 const REMEDIES: Readonly<Record<ModelConfigError["about"], string>> = {
-  name: "Set the key of one provider, or name a model with --model or in the settings (orrery config shows them)",
+  name: `Set the key of one provider, or name a model with --model or in the settings (${calledName()} config shows them)`,
   key: "Set that variable to the key as the provider gave it, or name another model with --model",
-  base_url: "Give the right one with --base-url, or as base_url in the settings (orrery config shows where it is set)",
+  base_url: `Give the right one with --base-url, or as base_url in the settings (${calledName()} config shows where it is set)`,
   script: "Correct or replace that file (models.md among the documents says what stands in it), or name another model with --model",
 };
 
@@ -47,7 +48,7 @@ function describe(name: string, endpoint: EndpointCheck): Finding {
     }
     case "unclear": {
       const text = `${name}: ${endpoint.url} answers with ${endpoint.status}: whether it takes the key is not known`;
-      return { check: "model", level: "note", text, remedy: `Ask it something: orrery run --model ${name} "hello"` };
+      return { check: "model", level: "note", text, remedy: `Ask it something: ${calledName()} run --model ${name} "hello"` };
     }
     case "unreachable": {
       const remedy = "Check the network, the base URL, and whether the server runs";

@@ -1,5 +1,6 @@
 /** Whether a running server takes work. What a container's health check asks. */
 import { UsageError } from "../../config/error.ts";
+import { calledName } from "../../platform/called.ts";
 import { readNetworkFault } from "../../platform/network-fault.ts";
 import type { Finding } from "./finding.ts";
 
@@ -25,7 +26,7 @@ export async function checkServer(server: string): Promise<Finding> {
       check: "server",
       level: "error",
       text: `${url} cannot be reached: ${words}`,
-      remedy: "Start it with orrery serve, and check host and port",
+      remedy: `Start it with ${calledName()} serve, and check host and port`,
     };
   }
 }

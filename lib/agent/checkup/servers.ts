@@ -1,5 +1,6 @@
 /** Whether the MCP servers that files name are there. None is started, nor asked: that is what `orrery tools` does. */
 import type { Paths } from "../../config/paths.ts";
+import { calledName } from "../../platform/called.ts";
 import { resolveServer } from "../../tools/mcp/destination.ts";
 import { findServers } from "../servers.ts";
 import type { Workshop } from "../workshop.ts";
@@ -23,7 +24,7 @@ export async function checkServers(workshop: Workshop, paths: Paths): Promise<re
         check: "servers",
         level: "note",
         text: `Nothing is missing that ${ready} MCP server${ready === 1 ? "" : "s"} would need to start; none was started to find out more`,
-        remedy: "orrery tools starts those that may run, and shows which answer",
+        remedy: `${calledName()} tools starts those that may run, and shows which answer`,
       } as const,
     ]),
     ...faults.flat(),
@@ -31,14 +32,14 @@ export async function checkServers(workshop: Workshop, paths: Paths): Promise<re
       check: "servers",
       level: "error",
       text: `Broken: ${text}`,
-      remedy: "Correct its entry: orrery tools shows every server, and why it is not connected",
+      remedy: `Correct its entry: ${calledName()} tools shows every server, and why it is not connected`,
     })),
     ...(inert.length === 0 ? [] : [
       {
         check: "servers",
         level: "warning",
         text: `Not active, as this workspace is not trusted: ${inert.map(({ server }) => server.name).join(", ")}`,
-        remedy: `Look at them, then orrery trust ${workshop.workspace}`,
+        remedy: `Look at them, then ${calledName()} trust ${workshop.workspace}`,
       } as const,
     ]),
   ];

@@ -1,6 +1,7 @@
 /** What of a workspace's tools, hooks and early reads counts. */
 import { readFile } from "node:fs/promises";
 import { coversTool, isForTools } from "../../gate/hook.ts";
+import { calledName } from "../../platform/called.ts";
 import { parseManifest } from "../../tools/stella/manifest.ts";
 import type { Listing } from "../../tools/toolbox.ts";
 import type { Workshop } from "../workshop.ts";
@@ -19,7 +20,7 @@ export async function checkTools(workshop: Workshop): Promise<readonly Finding[]
         check: "tools",
         level: "error",
         text: `Broken: ${list(broken)}`,
-        remedy: "orrery tools --validate says what is wrong, and where",
+        remedy: `${calledName()} tools --validate says what is wrong, and where`,
       } as const,
     ]),
     ...await checkPrograms(workshop),
@@ -28,7 +29,7 @@ export async function checkTools(workshop: Workshop): Promise<readonly Finding[]
         check: "tools",
         level: "warning",
         text: `Not active, as this workspace is not trusted: ${list(untrusted)}`,
-        remedy: `Look at them, then orrery trust ${workspace}`,
+        remedy: `Look at them, then ${calledName()} trust ${workspace}`,
       } as const,
     ]),
     ...(warned === 0 ? [] : [
@@ -36,7 +37,7 @@ export async function checkTools(workshop: Workshop): Promise<readonly Finding[]
         check: "tools",
         level: "note",
         text: `${count(warned, "warning")} about tool files`,
-        remedy: "orrery tools --validate shows them",
+        remedy: `${calledName()} tools --validate shows them`,
       } as const,
     ]),
   ];
@@ -93,7 +94,7 @@ export async function checkHooks(workshop: Workshop): Promise<readonly Finding[]
         check: "hooks",
         level: "warning",
         text: `${count(hooks.inert.length, "hook")} may not run, as this workspace is not trusted: calls they guard are refused`,
-        remedy: `Look at them (orrery config), then orrery trust ${workspace}`,
+        remedy: `Look at them (${calledName()} config), then ${calledName()} trust ${workspace}`,
       } as const,
     ]),
     ...unmatched.map((
