@@ -1,6 +1,6 @@
 /** `orrery serve` as its users meet it: a process that is started, asked, told to stop, killed, and started again. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { mkdir, rmdir, symlink, unlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -42,6 +42,23 @@ async function again(before: Serving, replies: readonly object[] = [], ...args: 
   return await serving(replies, "--port", before.port, ...args);
 }
 
+function descendantsOf(pid: number): readonly number[] {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  const children = threads.flatMap((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").trim().split(" ").filter((each) => each !== "")
+  );
+  return children.map(Number).flatMap((each) => [each, ...descendantsOf(each)]);
+}
+
+/** One that the end of another has ended is gone. */
+function ask(pid: number): void {
+  try {
+    process.kill(pid, "SIGTERM");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
 const BAD_GATEWAY = "HTTP/1.1 502 Bad Gateway\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 const numbers = (events: readonly ClientEvent[]) => events.flatMap((event) => "seq" in event ? [event.seq] : []);
 const upTo = (last: number) => Array.from({ length: last }, (_each, index) => index + 1);
@@ -68,6 +85,29 @@ describe("orrery serve", () => {
     expect(stderr).not.toContain("canary");
     for (const text of [stdout, stderr]) expect(text).not.toContain(server.token);
   }, LIMIT);
+
+  // As systemd does with KillMode=control-group, which the unit of the documents has.
+  test.skipIf(process.platform !== "linux")(
+    "a SIGTERM for it and all beneath it ends the calls that run, and their turns still go on",
+    async () => {
+      await workspace.tool("slow", "touch started; sleep 60");
+      const server = await serving([{ calls: [call("slow")] }, { text: "It was ended." }], "--mode", "yolo");
+      const { session } = await server.client.create({});
+      const turn = Array.fromAsync(server.client.run(session, "go")).catch(() => []);
+      await appears("started");
+      const { pid = 0 } = server.child;
+      for (const each of [pid, ...descendantsOf(pid)]) ask(each);
+      const [{ code }] = await Promise.all([server.ended, turn]);
+      expect(code).toBe(0);
+      const { stdout } = await runOrrery(["sessions", "show", session, "--json"], { cwd: workspace.path, home: workspace.home });
+      const events = await runOrrery(["sessions", "events", session], { cwd: workspace.path, home: workspace.home });
+      const recorded = events.stdout.trim().split("\n").map((line) => JSON.parse(line) as Record<string, unknown>);
+      expect(recorded.find(({ type }) => type === "call_ended")).toMatchObject({ outcome: { kind: "signalled", signal: "SIGTERM" } });
+      expect(recorded.findLast(({ type }) => type === "turn_ended")).toMatchObject({ reason: "completed" });
+      expect(stdout).toContain("It was ended.");
+    },
+    LIMIT,
+  );
 
   test("says in words where it listens, where the token is, and how a browser signs in", async () => {
     const child = startOrrery(["serve", "--port", "0", "--log-format", "text"], { cwd: workspace.path, home: workspace.home });
