@@ -366,6 +366,7 @@ put_in_place() {
 stage_extras() {
   [ -n "$share" ] || return 0
   stage_extra docs/ doc/orrery
+  stage_extra orrery.service doc/orrery
   stage_extra man/orrery.1 man/man1
   stage_extra completions/orrery.bash bash-completion/completions orrery
   stage_extra completions/_orrery zsh/site-functions

@@ -26,6 +26,8 @@ test("the page's change of the service unit takes its command away before it set
   const commands = [...change.matchAll(/^ExecStart=(.*)$/gm)].map(([, command = ""]) => command);
   const [own = ""] = /(?<=^ExecStart=).*$/m.exec(readFileSync(join(root, "docs/orrery.service"), "utf8")) ?? [];
   expect(commands).toEqual(["", own.replace("/var/lib/orrery/work", "/srv/site")]);
+  // A transient user could not write there.
+  expect(change).toContain("\nDynamicUser=no\nUser=");
   if (!has("systemd-analyze")) return;
   const folder = mkdtempSync(join(tmpdir(), "orrery-unit-"));
   try {

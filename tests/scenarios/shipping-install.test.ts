@@ -89,6 +89,7 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
   }
   const EXTRAS = [
     ["doc/orrery/hooks.md", "# Hooks\n"],
+    ["doc/orrery/orrery.service", "[Service]\n"],
     ["bash-completion/completions/orrery", "# bash\n"],
     ["zsh/site-functions/_orrery", "# zsh\n"],
     ["fish/vendor_completions.d/orrery.fish", "# fish\n"],
