@@ -131,6 +131,19 @@ describe("orrery doctor", () => {
     expect(await runOrrery(["demo"], start)).toMatchObject({ code: 1, stderr: expect.stringContaining("mounted noexec") });
   }, LIMIT_MS);
 
+  test.skipIf(!mayMount)("warns of a workspace that cannot be written to", async () => {
+    const mount = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"';
+    const through = ["unshare", "--mount", "sh", "-c", mount, workspace.path];
+    const { stdout } = await runOrrery(["doctor", "--json", "--model", model], { cwd: workspace.path, home: workspace.home, through });
+    expect((JSON.parse(stdout) as { readonly findings: readonly Found[] }).findings).toContainEqual({
+      check: "tools",
+      level: "warning",
+      text: expect.stringMatching(/^Tools can make no files in .*, as this user \(0\) cannot write there \(EROFS\)$/),
+      remedy: expect.stringContaining("docker run --user"),
+    });
+    expect((await doctor(["--model", model])).of("tools", "warning")).toEqual([]);
+  }, LIMIT_MS);
+
   test("finds that no temporary file can be made, and says how bad that is", async () => {
     const TMPDIR = join(workspace.path, "none");
     const [found] = (await doctor(["--model", model], { TMPDIR })).of("machine", "warning");

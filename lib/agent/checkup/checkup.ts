@@ -11,6 +11,7 @@ import type { AgentOptions } from "../options.ts";
 import type { Workshop } from "../workshop.ts";
 import { checkContainment } from "./containment.ts";
 import type { Finding } from "./finding.ts";
+import { checkGround } from "./ground.ts";
 import { checkJournal } from "./journal.ts";
 import { checkMachine } from "./machine.ts";
 import { checkModel } from "./model.ts";
@@ -48,6 +49,7 @@ export async function* checkAll(options: AgentOptions): AsyncGenerator<Finding> 
     const paths = resolvePaths(env);
     yield checkSettings(workshop, paths.config);
     yield* await checkModel(options, env, workshop);
+    yield* checkGround(workshop.workspace);
     yield* await checkTools(workshop);
     yield* await checkServers(workshop, paths);
     yield* await checkHooks(workshop);
