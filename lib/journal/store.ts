@@ -166,10 +166,13 @@ function explain(path: string, fault: string | null, code: string, error: Error)
   if (fault === "not_a_database") return { reason: "broken", why: "it is not a SQLite database: move that file away" };
   if (isDirectory(path)) return { reason: "broken", why: "it is a directory: name a file" };
   if (fault === "read_only" || isRefusal(code) || !isWritable(dirname(path))) {
-    return { reason: "read_only", why: `it cannot be written (${message}): the file and its directory must be writable` };
+    return {
+      reason: "read_only",
+      why: `it cannot be written (${message}): the file and its directory must be writable, or ORRERY_HOME name a folder that is`,
+    };
   }
   if (fault === "io" && isDiskFull(path)) return { reason: "full", why: "its disk is full: free some space there" };
-  return { reason: "io", why: `its file or directory cannot be used: ${message}` };
+  return { reason: "io", why: `its file or directory cannot be used (${message}): ORRERY_HOME names another folder` };
 }
 
 /** Only a file that is not there is opened here: closing a file that SQLite has open would drop its locks. */

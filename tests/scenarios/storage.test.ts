@@ -242,7 +242,7 @@ describe("a journal that cannot be used", () => {
       `mount --bind "$DATA" "$DATA" && mount -o remount,bind,ro "$DATA" && "$@" run --trust-workspace --model "$MODEL" go`,
       { MODEL: model },
     );
-    expect([code, stderr]).toEqual([1, expect.stringContaining("must be writable")]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("must be writable, or ORRERY_HOME name a folder that is")]);
     expect(effects()).toEqual(["a"]);
   }, 30_000);
 
@@ -251,7 +251,7 @@ describe("a journal that cannot be used", () => {
     writeFileSync(home, "");
     const model = await workspace.script({ calls: [call("a")] }, { text: "done" });
     const { ending } = await run([...runFlags(model), "go"], home);
-    expect([ending.code, ending.stderr]).toEqual([1, expect.stringContaining("Cannot use the journal")]);
+    expect([ending.code, ending.stderr]).toEqual([1, expect.stringMatching(/Cannot use the journal .*: ORRERY_HOME names another folder/)]);
     expect(effects()).toEqual([]);
   });
 
