@@ -4,7 +4,7 @@
  */
 import { accessSync, constants, statSync } from "node:fs";
 import { isAbsolute, resolve } from "node:path";
-import { noexecMount } from "../platform/noexec.ts";
+import { mountWith } from "../platform/mounts.ts";
 import { type SpawnedProcess, type SpawnFailure, spawnProcess, type SpawnRequest } from "../platform/spawn.ts";
 import type { ProcessLaunch } from "../session/launch.ts";
 
@@ -97,7 +97,7 @@ function judge(path: string): Found {
 }
 
 function refusalOf(path: string): string {
-  const mount = noexecMount(path);
+  const mount = mountWith("noexec", path);
   if (mount === null) return `${quote(path)} is not executable (EACCES)`;
   const remedy = "mount it with exec, keep the program elsewhere, or name its interpreter before it";
   return `${quote(path)} is on ${quote(mount)}, which is mounted noexec (EACCES): ${remedy}`;
@@ -110,6 +110,9 @@ function explain(failure: SpawnFailure, path: string): string {
       return `the interpreter that the first line of ${quote(path)} names is missing (ENOENT)`;
     case "E2BIG":
       return "the arguments and the environment are too long for this system (E2BIG): Linux takes 128 KiB in one argument or variable, and some MiB in all";
+    case "EACCES":
+      if (mountWith("noexec", path) !== null) return refusalOf(path);
+      return `${quote(path)}, or the interpreter that its first line names, may not be executed (EACCES)`;
     case "ETXTBSY":
       return `${quote(path)} is open for writing (ETXTBSY)`;
     case "ENOEXEC":

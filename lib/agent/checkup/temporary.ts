@@ -3,8 +3,8 @@ import { closeSync, mkdtempSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Environment } from "../../config/paths.ts";
 import { bun } from "../../platform/host.ts";
-import { noexecMount } from "../../platform/noexec.ts";
 import { openInput } from "../../platform/input-file.ts";
+import { mountWith } from "../../platform/mounts.ts";
 import type { Finding } from "./finding.ts";
 
 const REMEDY = "Mount one there (docker run --tmpfs /tmp:exec), or set TMPDIR to a folder that this user can write to";
@@ -28,7 +28,7 @@ export function checkTemporary(env: Environment, hold: () => void = holdInput): 
 
 /** As engines mount one if not told otherwise. */
 function startsNothing(folder: string): readonly Finding[] {
-  const mount = noexecMount(folder);
+  const mount = mountWith("noexec", folder);
   if (mount === null) return [];
   return [{
     check: "machine",

@@ -3,9 +3,9 @@
  * the file system beyond the manifest itself; it never starts anything.
  */
 import { constants } from "node:fs";
-import { access, open, realpath, stat } from "node:fs/promises";
+import { open, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
-import { noexecMount } from "../../platform/noexec.ts";
+import { mayStart, mountWith } from "../../platform/mounts.ts";
 import type { Diagnostic } from "../diagnostic.ts";
 
 /** What this file needs to know of the machine. */
@@ -30,8 +30,8 @@ export const thisMachine: Machine = {
     try {
       const found = await stat(path);
       const kind = found.isFile() ? "file" : found.isDirectory() ? "directory" : "other";
-      if (kind !== "file" || await mayExecute(path)) return { kind, executable: kind === "file" };
-      const noexec = noexecMount(path);
+      if (kind !== "file" || mayStart(path)) return { kind, executable: kind === "file" };
+      const noexec = mountWith("noexec", path);
       return { kind, executable: false, ...(noexec === null ? {} : { noexec }) };
     } catch {
       // Missing, or behind a folder we may not enter: a tool could not start it either.
@@ -204,8 +204,4 @@ async function searchPath(name: string, question: ProgramQuestion, machine: Mach
 
 function clip(text: string): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
-}
-
-async function mayExecute(path: string): Promise<boolean> {
-  return await access(path, constants.X_OK).then(() => true, () => false);
 }
