@@ -22,7 +22,7 @@ export function guardHost(names: () => HostNames): MiddlewareHandler<AppEnv> {
       throw new Problem("bad_request", "Cannot answer this request as it must have one Host header");
     }
     const host = (c.req.header("host") ?? new URL(c.req.url).host).toLowerCase();
-    if (!isNamed(host, names())) throw new Problem("wrong_host", "This server does not answer under the name in Host");
+    if (!isNamed(host, names())) throw new Problem("wrong_host", WRONG_HOST);
     const origin = c.req.header("origin");
     if (origin !== undefined && !isOwnOrigin(origin, names())) {
       throw new Problem("wrong_origin", "This server does not answer to pages of another origin");
@@ -30,6 +30,9 @@ export function guardHost(names: () => HostNames): MiddlewareHandler<AppEnv> {
     await next();
   };
 }
+
+const WRONG_HOST =
+  "This server does not answer under the name in Host: ask by its address, or have it started with --allowed-host and that name (as a library: allowed_hosts)";
 
 /** Of what `Expect` may ask for a server promises one thing, and its host sees to that. */
 export function refuseExpectations(): MiddlewareHandler<AppEnv> {

@@ -90,7 +90,7 @@ export async function startServer(agent: Agent, options: ServerOptions = {}): Pr
   return {
     url,
     token_file: path,
-    login_url: `${url}/#login=${credentials.issueCode()}`,
+    login_url: `http://${urlHost(reachable(host))}:${listener.port}/#login=${credentials.issueCode()}`,
     desk,
     close: once(async (bound_ms, now) => {
       logger("server").info("Draining", { bound_ms, turns: desk.counts.turns });
@@ -117,7 +117,23 @@ async function openListener(answer: Parameters<typeof listen>[0], host: string, 
   try {
     return await listen(answer, { host, port });
   } catch (error) {
-    throw new ConfigError(`Cannot listen on ${urlHost(host)}:${port} as ${(error as Error).message}`, { cause: error });
+    throw new ConfigError(`Cannot listen on ${urlHost(host)}:${port} as ${whyNot(error as NodeJS.ErrnoException)}`, { cause: error });
+  }
+}
+
+/** The hosts word it in ways of their own, and name no option. */
+function whyNot({ code, message }: NodeJS.ErrnoException): string {
+  switch (code) {
+    case "EADDRINUSE":
+      return "that port is taken: give another one with --port (0 takes a free one), or end what listens there";
+    case "EACCES":
+      return "this user may not take that port: give one from 1024 on with --port";
+    case "EADDRNOTAVAIL":
+    // Deno 2.9's code for it.
+    case "EINVAL":
+      return "this machine has no such address: give one that it has with --host";
+    default:
+      return message;
   }
 }
 
@@ -126,6 +142,11 @@ function ownNames(host: string, port: number): readonly string[] {
   if (LOOPBACK.has(host)) return ["127.0.0.1", "localhost", "[::1]"].map((name) => `${name}:${port}`);
   if (host === "0.0.0.0" || host === "::") return ["*", `localhost:${port}`];
   return [`${urlHost(host).toLowerCase()}:${port}`];
+}
+
+/** For a browser here, or one that a port of a container is published to: no browser can be sent to every address. */
+function reachable(host: string): string {
+  return host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
 }
 
 /** Behind a proxy that speaks HTTPS the name comes in Host and, with its scheme, in Origin. */

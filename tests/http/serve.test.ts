@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { get, type IncomingMessage } from "node:http";
 import { dirname, join } from "node:path";
 import process from "node:process";
+import { text } from "node:stream/consumers";
 import { Hono } from "hono";
 import { openAgent } from "../../lib/agent/agent.ts";
 import { createApp, openServerLog } from "../../lib/http/embed.ts";
@@ -80,6 +82,11 @@ describe("where it listens", () => {
       const token_file = join(workspace.home, "own.token");
       const server = await startServer(agent, { host: "0.0.0.0", env, token_file, allowed_hosts: ["orrery.test:80"] });
       const port = Number(new URL(server.url).port);
+      // No browser can be sent to every address.
+      expect([server.url, server.login_url]).toEqual([
+        `http://0.0.0.0:${port}`,
+        expect.stringContaining(`http://127.0.0.1:${port}/#login=`),
+      ]);
       const status = async (host: string) => (await rawStatus(port, `GET /healthz HTTP/1.1\r\nHost: ${host}\r\n\r\n`)).status;
       // An address written as a number cannot be another's name; a name must have been named.
       expect(await Promise.all(["10.1.2.3:9000", `127.0.0.1:${port}`, `localhost:${port}`, "orrery.test:80", "orrery.test"].map(status)))
@@ -96,6 +103,10 @@ describe("where it listens", () => {
         403,
         403,
       ]);
+      const refusal = await new Promise<IncomingMessage>((settle) =>
+        get({ host: "127.0.0.1", port, path: "/healthz", headers: { host: "orrery:4760" } }, settle)
+      );
+      expect(await text(refusal)).toContain("--allowed-host");
       await server.close(0);
     } finally {
       await agent.close();
@@ -103,13 +114,22 @@ describe("where it listens", () => {
     }
   });
 
-  test("an address that is taken is named in the error", async () => {
+  test("an address that it cannot have is named in the error, with the option that names another", async () => {
     subject = await startTestServer();
-    const error = await startServer(subject.agent, { port: subject.port, env: { ORRERY_HOME: subject.workspace.home } }).then(
-      () => null,
-      (reason: Error) => reason,
+    const { agent, port, workspace: { home } } = subject;
+    const token_file = join(home, "own.token");
+    const refused = (place: { readonly host?: string; readonly port: number }) =>
+      startServer(agent, { ...place, token_file, env: { ORRERY_HOME: home } }).then(
+        () => null,
+        (reason: Error) => `${reason.name}: ${reason.message}`,
+      );
+    expect(await refused({ port })).toContain(
+      `ConfigError: Cannot listen on 127.0.0.1:${port} as that port is taken: give another one with --port`,
     );
-    expect([error?.name, error?.message]).toEqual(["ConfigError", expect.stringContaining(`127.0.0.1:${subject.port}`)]);
+    // Of the addresses that are kept for documents.
+    expect(await refused({ host: "192.0.2.1", port: 0 })).toBe(
+      "ConfigError: Cannot listen on 192.0.2.1:0 as this machine has no such address: give one that it has with --host",
+    );
   });
 
   test("is said as a URL without a slash at its end", async () => {
