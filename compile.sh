@@ -113,7 +113,7 @@ sum_of() {
 # What goes into every archive beside the executable.
 gather_extras() {
   mkdir -p "$scratch/extras/completions" "$scratch/extras/docs"
-  cp -- LICENSE CHANGELOG.md docs/orrery.service "$scratch/extras/"
+  cp -- LICENSE README.md CHANGELOG.md CONTRIBUTING.md ARCHITECTURE.md docs/orrery.service "$scratch/extras/"
   documents | while read -r page; do
     if [ -f "$page" ]; then cp -- "$page" "$scratch/extras/docs/"; fi
   done

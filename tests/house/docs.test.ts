@@ -27,6 +27,11 @@ test("every page that a page links to exists", () => {
   expect(gone).toEqual([]);
 });
 
+test("the README links to every page of docs", () => {
+  const readme = readFileSync(join(root, "README.md"), "utf8");
+  expect(filesBelow("docs").filter((path) => path.endsWith(".md") && !readme.includes(`](${path})`))).toEqual([]);
+});
+
 test("docs/guarantees.md has every promise from P1 to P10, each with tests that hold it", () => {
   const rows = readFileSync(join(root, "docs/guarantees.md"), "utf8").split("\n").filter((line) => /^\| P\d+ /.test(line));
   expect(rows.map((row) => row.split("|")[1]?.trim())).toEqual(Array.from({ length: 10 }, (_none, index) => `P${index + 1}`));

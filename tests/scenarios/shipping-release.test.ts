@@ -5,7 +5,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -48,7 +48,7 @@ let release: string;
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), "orrery-release-"));
   release = join(root, "release");
-  for (const path of ["compile.sh", "install.sh", "LICENSE", "CHANGELOG.md", "docs"]) {
+  for (const path of ["compile.sh", "install.sh", "LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "docs"]) {
     cpSync(join(repository, path), join(root, "source", path), { recursive: true });
   }
   write("source/.ci/setup.sh", "#!/bin/sh\n");
@@ -95,6 +95,20 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined || !hasTar)("a releas
     expect(Object.keys(sums())).toEqual(["orrery-1.0.0-linux-x64.tar.gz", "orrery-1.1.0-linux-x64.tar.gz"]);
     expectSums();
     expect(manifest().targets.map(({ version, commit }) => [version, commit])).toEqual([["1.1.0", "abc"], ["1.0.0", "another"]]);
+  });
+
+  test("holds every page that a page of it links to, from the README on", () => {
+    compile("--target", "linux-x64", "--archive");
+    const name = "orrery-1.0.0-linux-x64";
+    execFileSync("tar", ["-C", root, "-xzf", join(release, `${name}.tar.gz`)]);
+    const pages = readdirSync(join(root, name), { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith(".md"));
+    expect(pages).toContain("README.md");
+    const broken = pages.flatMap((page) =>
+      [...readFileSync(join(root, name, page), "utf8").matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)]
+        .filter(([, target = ""]) => !existsSync(join(root, name, page, "..", target)))
+        .map(([, target]) => `${page}: ${target}`)
+    );
+    expect(broken).toEqual([]);
   });
 
   test("holds the pages of its commit alone, and names it modified where the program is made of more", () => {
