@@ -14,6 +14,7 @@ import { addUsage } from "./outcome.ts";
 import { learnBudget } from "./shorten.ts";
 import {
   type AttemptStatus,
+  type Counts,
   type Entry,
   initialState,
   type RecordedReply,
@@ -131,7 +132,7 @@ function startTurn(state: SessionState, event: EventOf<"prompted">): SessionStat
     ...closed,
     history: append(closed.history, { kind: "prompt", turn, text, source, ...(key === undefined ? {} : { key }) }),
     turn: { kind: "running", turn: event.turn, step: 0, phase: { kind: "ready" } },
-    counts: { ...closed.counts, turns: closed.counts.turns + 1 },
+    counts: countTurn(closed.counts, turn),
   };
 }
 
@@ -150,7 +151,7 @@ function startStep(state: SessionState, event: EventOf<"step_started">): Session
     ...closed,
     turn: { kind: "running", turn: event.turn, step: event.step, phase: { kind: "asking", attempt: 0, status: { kind: "none" } } },
     speculation: beginReads(closed.speculation),
-    counts: { ...closed.counts, steps: closed.counts.steps + 1 },
+    counts: { ...countTurn(closed.counts, event.turn), steps: closed.counts.steps + 1 },
   };
 }
 
@@ -189,7 +190,16 @@ function commitReply(state: SessionState, event: EventOf<"reply_committed">): Se
 
 function endTurn(state: SessionState, event: EventOf<"turn_ended">): SessionState {
   const { turn, reason, detail } = event;
-  return { ...closeStep(state), turn: { kind: "idle", last: { turn, reason, ...(detail === undefined ? {} : { detail }) } } };
+  return {
+    ...closeStep(state),
+    turn: { kind: "idle", last: { turn, reason, ...(detail === undefined ? {} : { detail }) } },
+    counts: countTurn(state.counts, turn),
+  };
+}
+
+/** A turn whose prompt cannot be read is told by the rows behind it: its number is not given a second time. */
+function countTurn(counts: Counts, turn: number): Counts {
+  return { ...counts, turns: Math.max(counts.turns, turn) };
 }
 
 function changeScratch(scratch: Readonly<Record<string, string>>, key: string, value: string | null): Readonly<Record<string, string>> {

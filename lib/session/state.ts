@@ -40,6 +40,7 @@ export interface SessionHeader {
 
 /** Totals for lists and summaries. */
 export interface Counts {
+  /** The highest number of a turn that is known. */
   readonly turns: number;
   readonly steps: number;
   readonly calls: number;

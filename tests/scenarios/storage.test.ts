@@ -280,22 +280,30 @@ describe("a journal that cannot be used", () => {
   }, 30_000);
 });
 
-test("an event that does not decode is named by its number, the others are there, and the session goes on", async () => {
-  const model = await workspace.script({ calls: [call("a")] }, { text: "done" }, { text: "more" });
-  const { session, told } = await run([...runFlags(model), "go"], workspace.home);
-  const database = openDatabase(journalOf(workspace.home), { busy_timeout_ms: 1000 });
-  const damaged = told.find((event) => event.type === "step_started")?.seq ?? 0;
-  database.prepare("UPDATE events SET body = '{\"v\":1}' WHERE session = ? AND seq = ?").run(session, damaged);
-  database.close();
-  const start = { cwd: workspace.path, home: workspace.home };
-  const lines = (await runOrrery(["sessions", "events", session], start)).stdout.trimEnd().split("\n").map((line) =>
-    JSON.parse(line) as { readonly type: string; readonly seq: number }
-  );
-  expect(lines.filter((line) => line.type === "damaged").map((line) => line.seq)).toEqual([damaged]);
-  expect(lines.map((line) => line.seq)).toEqual(told.map((event) => event.seq));
-  const { code, stdout, stderr } = await runOrrery(["run", "--session", session, "--model", model, "on"], start);
-  expect([code, stdout, stderr]).toEqual([0, "more\n", expect.stringContaining(`Event ${damaged} cannot be read`)]);
-}, 30_000);
+test.each(["prompted", "step_started"])(
+  "an event that does not decode (%s) is named, the others are there, and the session goes on",
+  async (type) => {
+    const model = await workspace.script({ calls: [call("a")] }, { text: "done" }, { text: "more" });
+    const { session, told } = await run([...runFlags(model), "go"], workspace.home);
+    const database = openDatabase(journalOf(workspace.home), { busy_timeout_ms: 1000 });
+    const damaged = told.find((event) => event.type === type)?.seq ?? 0;
+    database.prepare("UPDATE events SET body = '{\"v\":1}' WHERE session = ? AND seq = ?").run(session, damaged);
+    database.close();
+    const start = { cwd: workspace.path, home: workspace.home };
+    const lines = (await runOrrery(["sessions", "events", session], start)).stdout.trimEnd().split("\n").map((line) =>
+      JSON.parse(line) as { readonly type: string; readonly seq: number }
+    );
+    expect(lines.filter((line) => line.type === "damaged").map((line) => line.seq)).toEqual([damaged]);
+    expect(lines.map((line) => line.seq)).toEqual(told.map((event) => event.seq));
+    const { code, stdout, stderr } = await runOrrery(["run", "--session", session, "--model", model, "-o", "json", "on"], start);
+    expect([code, JSON.parse(stdout), stderr]).toEqual([
+      0,
+      expect.objectContaining({ text: "more", calls: [] }),
+      expect.stringContaining(`Event ${damaged} cannot be read`),
+    ]);
+  },
+  30_000,
+);
 
 describe("P3: a call whose start cannot be read", () => {
   const changes: Readonly<Record<string, (body: string) => string>> = {

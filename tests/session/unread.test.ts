@@ -23,10 +23,15 @@ function read(events: readonly SessionEvent[], unread: readonly number[]): Sessi
   );
 }
 
-function resumed(state: SessionState) {
-  const decision = decide(state, { type: "resume", at: LATER });
+function accepted(state: SessionState, command: Command): readonly SessionEvent[] {
+  const decision = decide(state, command);
   if (decision.kind === "refused") throw new Error(decision.refusal.message);
-  return { events: decision.events, state: fold(decision.events, state) };
+  return decision.events;
+}
+
+function resumed(state: SessionState) {
+  const events = accepted(state, { type: "resume", at: LATER });
+  return { events, state: fold(events, state) };
 }
 
 const endsOf = (events: readonly SessionEvent[]) => events.flatMap((event) => event.type === "call_ended" ? [event] : []);
@@ -72,6 +77,16 @@ describe("a call", () => {
     expect(decide(state, start(1))).toMatchObject({ kind: "refused" });
     expect(next(state)).toMatchObject([{ kind: "await_call" }]);
   });
+});
+
+test("a turn of which any row can be read does not give its number to the next one", () => {
+  const whole = after(OPEN, PROMPT, ...STEP, reply([]), { type: "end_turn", at: AT, reason: "completed" }).events;
+  const ofTheTurn = whole.flatMap((event) => "turn" in event ? [event.seq] : []);
+  for (const readable of ofTheTurn) {
+    let state = read(whole, ofTheTurn.filter((seq) => seq !== readable));
+    if (state.turn.kind === "running") state = fold(accepted(state, { type: "cancel", at: AT, reason: "cancelled" }), state);
+    expect(accepted(state, PROMPT)).toMatchObject([{ type: "prompted", turn: 2 }]);
+  }
 });
 
 test("P3: whatever rows cannot be read, and wherever the log stops, no call that had started starts again", () => {
