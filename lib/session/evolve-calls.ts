@@ -33,12 +33,13 @@ export function endCall(state: SessionState, event: EventOf<"call_ended">): Sess
   if (!isOpenCall(state, event.call)) return recordLate(state, event.call, result);
   const usage = event.usage === undefined ? state.usage : addUsage(state.usage, event.usage);
   const counted = { ...state, usage, speculation: endRead(state.speculation, event, leadingReads(state)) };
-  const ended = changeCall(counted, event.call, () => ({
+  const ended = changeCall(counted, event.call, (status) => ({
     kind: "ended",
     outcome,
     result,
     duration_ms,
     ...(speculation === undefined ? {} : { speculation }),
+    ...(status.kind === "denied" ? { denied_by: status.by } : {}),
   }));
   if (ended.turn.kind !== "running" || ended.turn.phase.kind !== "calling") return ended;
   const allEnded = ended.turn.phase.calls.every((call) => call.status.kind === "ended");

@@ -97,6 +97,8 @@ export type CallStatus =
     readonly duration_ms: number;
     /** The early run whose result it is. */
     readonly speculation?: string;
+    /** Who refused it, if it was refused. */
+    readonly denied_by?: string;
   };
 
 /** One closed part of the conversation. */

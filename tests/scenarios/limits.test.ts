@@ -74,6 +74,23 @@ describe("a model that repeats itself (case 87)", () => {
     }, 30_000);
   }
 
+  test("with malformed arguments that grow: likewise", async () => {
+    await workspace.tool("noop", "echo noop");
+    const model = await workspace.script(...times(20, (index) => ({ calls: [call("noop", `{"comm${"x".repeat(index)}`)] })));
+    const { ending, report } = await run(model);
+    expect([ending.code, report.status, report.reason]).toEqual([3, "stopped", expect.stringContaining("refused again and again")]);
+    expect(report.steps).toBeLessThan(12);
+  }, 30_000);
+
+  test("with a tool that waits itself before it answers: is left alone", async () => {
+    await workspace.tool("poll", "sleep 1; echo pending");
+    const model = await workspace.script(...times(6, () => ({ calls: [call("poll")] })), { text: "I have waited." });
+    const { ending, report } = await run(model);
+    expect([ending.code, report.status]).toEqual([0, "completed"]);
+    const events = await eventsOf(report.session);
+    expect(events.some((event) => event.type === "prompted" && event.source === "repeat_guard")).toBe(false);
+  }, 30_000);
+
   test("with calls that are refused: likewise", async () => {
     await workspace.tool("careful", "echo ran >> effects", 'approval = "always"');
     const model = await workspace.script(...times(20, () => ({ calls: [call("careful")] })));

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Command } from "../../lib/session/command.ts";
 import { decide } from "../../lib/session/decide.ts";
+import type { DeniedBy } from "../../lib/session/event.ts";
 import { next } from "../../lib/session/next.ts";
 import { fold } from "../../lib/session/evolve.ts";
 import type { SessionState } from "../../lib/session/state.ts";
@@ -12,6 +13,8 @@ interface Played {
   readonly input?: string;
   readonly result: string;
   readonly took_ms?: number;
+  /** It is refused instead, with the result as the reason. */
+  readonly refused?: DeniedBy;
 }
 
 /** One step for each call; stops when the guard does. Tells what the guard did and after which call. */
@@ -50,6 +53,10 @@ function playReplies(
       reply: { text: "", calls: requested, finish: "tool_calls", usage: { input_tokens: 1, output_tokens: 1 }, model: "m" },
     });
     for (const [position, call] of calls.entries()) {
+      if (call.refused !== undefined) {
+        run({ type: "deny_call", at: AT, call: callId(first + position), by: call.refused, reason: call.result });
+        continue;
+      }
       run(allow(first + position));
       run(start(first + position));
       run({
@@ -69,6 +76,8 @@ const times = (count: number, ...calls: readonly Played[]) =>
   Array.from({ length: count * calls.length }, (_none, index) => calls[index % calls.length] as Played);
 const A = { name: "look", input: '{"a":1}', result: "x" };
 const B = { name: "look", input: '{"a":2}', result: "y" };
+const numbered = (count: number, result = "ok") =>
+  Array.from({ length: count }, (_none, index) => ({ name: "look", input: `{"a":${index}}`, result }));
 
 describe("the repeat guard", () => {
   test("hints after the third equal call and stops after the fourth", () => {
@@ -98,12 +107,40 @@ describe("the repeat guard", () => {
     expect(play(polls)).toMatchObject({ hints: [], stopped: null });
   });
 
-  test("lets a tool that waits itself give one answer up to twenty times", () => {
+  test("lets a tool that waits itself give one answer for as long as it likes", () => {
     const pending = { ...A, result: "pending", took_ms: 1000 };
-    expect(play([...times(19, pending), { ...pending, result: "ready" }])).toMatchObject({ hints: [3], stopped: null });
-    expect(play(times(30, pending))).toMatchObject({ hints: [3], stopped: 21 });
-    expect(play(times(30, pending, { ...B, took_ms: 0 }))).toMatchObject({ hints: [6], stopped: 41 });
+    expect(play(times(60, pending))).toMatchObject({ hints: [], stopped: null });
+    expect(play(times(30, pending, { ...B, took_ms: 0 }))).toMatchObject({ hints: [], stopped: null });
     expect(play(times(30, { ...pending, took_ms: 900 }))).toMatchObject({ hints: [3], stopped: 4 });
+    const waits = Array.from({ length: 60 }, () => numbered(5).map((call) => ({ ...call, took_ms: 200 })));
+    expect(playReplies(waits)).toMatchObject({ hints: [], stopped: null });
+  });
+
+  test("stops quick rounds however many slow ones came before, and counts none of these", () => {
+    const pending = { ...A, took_ms: 1000 };
+    expect(play([...times(40, pending), ...times(8, A)])).toMatchObject({ hints: [43], stopped: 44 });
+    expect(play([...times(20, pending, B), ...times(8, A, B)])).toMatchObject({ hints: [45], stopped: 46 });
+  });
+
+  test("is never tripped by rounds that wait, and always by quick ones, in whatever pattern", () => {
+    const pattern = fc.array(fc.record({ a: fc.nat({ max: 3 }), took_ms: fc.nat({ max: 300 }) }), { minLength: 1, maxLength: 4 });
+    fc.assert(
+      fc.property(pattern, fc.nat(), fc.integer({ min: 1000, max: 90_000 }), (calls, waiting, took_ms) => {
+        const round = calls.map((call) => ({
+          name: "look",
+          input: `{"a":${call.a}}`,
+          result: "same",
+          took_ms: call.took_ms / calls.length,
+        }));
+        const slow = round.map((call, index) => index === waiting % round.length ? { ...call, took_ms } : call);
+        expect(play(times(20, ...round)).stopped).not.toBeNull();
+        // A call that is in the round more than once and did not wait each time may be a loop of its own.
+        if (new Set(calls.map(({ a }) => a)).size === calls.length) {
+          expect(play(times(20, ...slow))).toMatchObject({ hints: [], stopped: null });
+        }
+      }),
+      { seed: 7, numRuns: 60 },
+    );
   });
 
   test("lets many different calls have one answer", () => {
@@ -115,9 +152,6 @@ describe("the repeat guard", () => {
     expect(play([...times(3, A), B, A, B, ...times(2, { ...A, result: "new" })])).toMatchObject({ hints: [3], stopped: null });
     expect(play([...times(3, A), ...times(6, { name: "look", input: '{"b":1}', result: "z" })])).toMatchObject({ hints: [3], stopped: 7 });
   });
-
-  const numbered = (count: number, result = "ok") =>
-    Array.from({ length: count }, (_none, index) => ({ name: "look", input: `{"a":${index}}`, result }));
 
   test("sees the same calls in reply after reply, however many and in whatever order they are", () => {
     const five = numbered(5);
@@ -140,11 +174,41 @@ describe("the repeat guard", () => {
     expect(playReplies(counts)).toMatchObject({ hints: [], stopped: null });
   });
 
-  test("lets replies of many calls go on of which one has a new answer, and those that wait themselves", () => {
+  test("lets replies of many calls go on of which one has a new answer", () => {
     const polls = Array.from({ length: 40 }, (_none, index) => [...numbered(5), { ...A, result: `${index} %` }]);
     expect(playReplies(polls)).toMatchObject({ hints: [], stopped: null });
-    const waits = Array.from({ length: 30 }, () => numbered(5).map((call) => ({ ...call, took_ms: 200 })));
-    expect(playReplies(waits)).toMatchObject({ hints: [3], stopped: 21 });
+  });
+
+  test.each(["malformed", "unknown_tool", "schema", "hook"] as const)(
+    "counts calls that are refused (%s), whatever their input",
+    (refused) => {
+      const growing = Array.from({ length: 20 }, (_none, index) => ({
+        name: "look",
+        input: `{"comm${"x".repeat(index)}`,
+        result: `refused at ${index}`,
+        refused,
+      }));
+      expect(play(growing)).toEqual({
+        hints: [5],
+        stopped: 6,
+        detail: 'calls of "look" that were refused again and again for the same kind of reason',
+      });
+      const [first, ...rest] = growing;
+      expect(playReplies([[first as Played], ...rest.map((call) => [call, call])])).toMatchObject({ hints: [5], stopped: 6 });
+    },
+  );
+
+  test("counts refused calls only in a row, of one tool, for one kind of reason, and reply by reply", () => {
+    const refused = (index: number, change: Partial<Played> = {}) =>
+      ({ name: "look", input: `{"a":${index}}`, result: `no ${index}`, refused: "hook", ...change }) as const;
+    const indexes = Array.from({ length: 20 }, (_none, index) => index);
+    const ran = (index: number) => ({ ...A, input: `{"a":${index}}`, result: `${index}` });
+    const content = { hints: [], stopped: null };
+    expect(play(indexes.flatMap((index) => index % 5 === 4 ? [ran(index)] : [refused(index)]))).toEqual({ ...content, detail: "" });
+    expect(play(indexes.map((index) => refused(index, { name: `look_${index}` })))).toMatchObject(content);
+    expect(play(indexes.map((index) => refused(index, { refused: index % 7 < 3 ? "hook" : "schema" })))).toMatchObject(content);
+    expect(playReplies(indexes.map((index) => [refused(index), ran(index)]))).toMatchObject(content);
+    expect(playReplies([indexes.map((index) => refused(index)), [ran(0)]])).toMatchObject(content);
   });
 
   test("never stops a turn whose calls are all different", () => {
