@@ -12,11 +12,13 @@ import { readState } from "./log-state.ts";
 import type { SessionGround } from "./sessions.ts";
 import type { StopReason } from "./turn.ts";
 
-/** The owner before us died: what it had running must be gone before the session goes on. */
-export async function endLeftovers(ground: SessionGround, state: SessionState): Promise<void> {
-  const running = runningCalls(state).map(({ call, process }) => ({ call, ...processOf({ process }) }));
-  const early = state.speculation.open.map((open) => ({ call: open.speculation, ...processOf(open) }));
-  if (running.length + early.length > 0) await ground.supervisor.endLeftovers([...running, ...early]);
+/** The owner before us died: what it had running here must be gone before the session goes on. */
+export async function endLeftovers({ supervisor, owner }: SessionGround, { predecessor }: Lease, state: SessionState): Promise<void> {
+  if (predecessor === null || predecessor.place !== owner.place) return;
+  const { runtime } = predecessor;
+  const running = runningCalls(state).map(({ call, process }) => ({ call, runtime, ...processOf({ process }) }));
+  const early = state.speculation.open.map((open) => ({ call: open.speculation, runtime, ...processOf(open) }));
+  if (running.length + early.length > 0) await supervisor.endLeftovers([...running, ...early]);
 }
 
 const PARENT_GONE: StopReason = { reason: "cancelled", detail: "the session that it worked for lost its runtime" };
@@ -50,7 +52,7 @@ export async function closeTurn(
   try {
     const { state } = await readState(ground.journal, session, known);
     if (state.turn.kind === "idle" || (known.turn.kind === "running" && known.turn.turn !== state.turn.turn)) return { turn: null };
-    if (lease.predecessor?.place === ground.owner.place) await endLeftovers(ground, state);
+    await endLeftovers(ground, lease, state);
     await closeChildren(ground, state);
     const resumed = eventsOf(state, { type: "resume", at: now(), ...heldBefore(lease) });
     const cancelled = eventsOf(fold(resumed, state), { type: "cancel", at: now(), ...reason });

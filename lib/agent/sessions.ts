@@ -124,7 +124,7 @@ export async function openSession(
     for (const text of damage) ground.notify({ level: "error", code: DAMAGED, text });
     if (state.header === null) throw new UsageError(`Cannot open session "${id}" as its first event is damaged`);
     const { workshop, model, changes } = await needs(state.header);
-    if (lease.predecessor?.place === ground.owner.place) await endLeftovers(ground, state);
+    await endLeftovers(ground, lease, state);
     await closeChildren(ground, state);
     const { session, recorder, tools } = openDriver(
       { ground, workshop, model, lease, depth: await depthOf(ground.journal, state.header) },

@@ -15,14 +15,14 @@ import { availableParallelism } from "node:os";
 import process from "node:process";
 import { missingPermissions } from "../platform/host.ts";
 import { processStartTime } from "../platform/identity.ts";
-import { hasProc } from "../platform/proc.ts";
+import { hasProc, readEnviron } from "../platform/proc.ts";
 import { isOwnProgram, ownCommand, TOOL_HOST_ARGUMENT, WATCHDOG_ARGUMENT } from "../platform/self.ts";
 import type { Json } from "../session/json.ts";
 import type { Conversation, ConversationRequest, Launch, ProcessIdentity, Run } from "../session/launch.ts";
 import type { ReapedProcess } from "../session/outcome.ts";
 import { type Census, createCensus } from "./census.ts";
 import { endAll } from "./kill.ts";
-import { entryOfAnyRuntime, LINEAGE } from "./lineage.ts";
+import { carries, entryOfAnyCall, entryOfAnyRuntime, LINEAGE } from "./lineage.ts";
 import { Orphans } from "./orphans.ts";
 import { LEFTOVER_GRACE_MS, unstarted } from "./process.ts";
 import { Watchdog } from "./watchdog.ts";
@@ -55,6 +55,8 @@ export interface Supervisor {
 /** A call that was running, and its process if one was recorded. */
 export interface Leftover {
   readonly call: string;
+  /** The one that it ran in. */
+  readonly runtime: string;
   readonly process?: ProcessIdentity;
 }
 
@@ -173,10 +175,21 @@ function refuseAll(problem: string): Supervisor {
 }
 
 /** A group or session is taken for the call's only while the process that was recorded still leads it; else the tag tells. */
-async function endLeftover({ call, process: recorded }: Leftover, census: Census): Promise<readonly ReapedProcess[]> {
-  const leader = recorded !== undefined && processStartTime(recorded.pid) === recorded.start_time ? recorded : null;
-  const { found } = await endAll({ leader, entry: entryOfAnyRuntime(call) }, census, LEFTOVER_GRACE_MS);
+async function endLeftover({ call, runtime, process: recorded }: Leftover, census: Census): Promise<readonly ReapedProcess[]> {
+  const entry = entryOfAnyRuntime(call);
+  // A host that was started ahead of its call has the tag of its runtime alone.
+  const leader = recorded !== undefined && isStillOurs(recorded, [entry, entryOfAnyCall(runtime)]) ? recorded : null;
+  const { found } = await endAll({ leader, entry }, census, LEFTOVER_GRACE_MS);
   return found;
+}
+
+/** A log may come from anywhere: its word for a pid counts only where the process carries our tag too, if tags can be read here. */
+function isStillOurs({ pid, start_time }: ProcessIdentity, entries: readonly string[]): boolean {
+  if (processStartTime(pid) !== start_time) return false;
+  if (!hasProc()) return true;
+  const tag = readEnviron(pid, LINEAGE);
+  const lineage = tag.kind === "read" ? tag.value ?? "" : "";
+  return entries.some((entry) => carries(lineage, entry));
 }
 
 function toSetup(options: SupervisorOptions, name: string) {

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test";
+import { type ChildProcess, spawn } from "node:child_process";
+import { hasProc, identifyChild } from "../../lib/platform/proc.ts";
 import type { ProcessIdentity } from "../../lib/session/launch.ts";
+import { LINEAGE, lineageEntry } from "../../lib/supervisor/lineage.ts";
 import { createSupervisor } from "../../lib/supervisor/supervisor.ts";
-import { newCall, newRuntime, onDeno, openBench, sourceCommand, taggedPids, until } from "../fixtures/supervision.ts";
+import { isAlive, newCall, newRuntime, onDeno, openBench, PATH, sourceCommand, taggedPids, until } from "../fixtures/supervision.ts";
 
 describe("the supervisor", () => {
   test("closes without ever having started a thread", async () => {
@@ -63,9 +66,10 @@ describe("the supervisor", () => {
 
     const other = createSupervisor({ runtime: newRuntime() });
     const stranger = { ...process, start_time: String(Number(process.start_time) - 1) };
-    expect(await other.endLeftovers([{ call: newCall(), process: stranger }])).toEqual([]);
+    const { runtime } = bench;
+    expect(await other.endLeftovers([{ call: newCall(), runtime, process: stranger }])).toEqual([]);
     expect(taggedPids(bench.runtime, call).length).toBe(3);
-    expect((await other.endLeftovers([{ call, process }])).length).toBe(2);
+    expect((await other.endLeftovers([{ call, runtime, process }])).length).toBe(2);
     expect(taggedPids(bench.runtime, call)).toEqual([]);
     expect((await running).outcome).toEqual({ kind: "signalled", signal: "SIGTERM" });
     await other.close();
@@ -77,9 +81,26 @@ describe("the supervisor", () => {
     const running = bench.sh("setsid sleep 300 & sleep 301", { call });
     await until("all of it runs", () => taggedPids(bench.runtime, call).length === 3);
     const other = createSupervisor({ runtime: newRuntime() });
-    expect((await other.endLeftovers([{ call }])).length).toBe(3);
+    expect((await other.endLeftovers([{ call, runtime: bench.runtime }])).length).toBe(3);
     expect((await running).outcome.kind).toBe("signalled");
     await other.close();
+  });
+
+  test.skipIf(!hasProc())("ends no process that a log names and that does not carry our tag, also if its start time is right", async () => {
+    const supervisor = createSupervisor({ runtime: newRuntime() });
+    const [call, runtime] = [newCall(), newRuntime()];
+    const environments: readonly Record<string, string>[] = [{}, { PATH }, { [LINEAGE]: lineageEntry(newRuntime(), newCall()) }];
+    const strangers = environments.map((env) => startSleep(env));
+    const ours = [lineageEntry(newRuntime(), call), lineageEntry(runtime, "spare-w1-1")].map((tag) => startSleep({ [LINEAGE]: tag }));
+    try {
+      const named = [...strangers, ...ours].map(({ identity }) => ({ call, runtime, process: identity }));
+      await supervisor.endLeftovers(named);
+      expect(ours.map(({ identity }) => isAlive(identity.pid))).toEqual([false, false]);
+      expect(strangers.map(({ identity }) => isAlive(identity.pid))).toEqual([true, true, true]);
+    } finally {
+      for (const { child } of [...strangers, ...ours]) child.kill("SIGKILL");
+      await supervisor.close();
+    }
   });
 
   test("passes on the lineage it was started with", async () => {
@@ -99,3 +120,9 @@ describe("the supervisor", () => {
     });
   });
 });
+
+/** One that leads a group, as a call's process does. Its environment is there once it has become its program. */
+function startSleep(env: Readonly<Record<string, string>>): { readonly child: ChildProcess; readonly identity: ProcessIdentity } {
+  const child = spawn("/bin/sleep", ["300"], { env, detached: true, stdio: "ignore" });
+  return { child, identity: identifyChild(child.pid ?? 0) };
+}
