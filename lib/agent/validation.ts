@@ -3,7 +3,7 @@
  * started, but for files in code that may run: only running them tells what is in them.
  */
 import { existsSync, realpathSync, statSync } from "node:fs";
-import { basename, dirname } from "node:path";
+import { dirname } from "node:path";
 import { UsageError } from "../config/error.ts";
 import { CATALOG } from "../tools/builtin/catalog.ts";
 import { namesIn, withLostNames } from "../tools/lost-names.ts";
@@ -29,25 +29,21 @@ export async function validateToolFiles(
   run: RunAside,
   directory?: string,
 ): Promise<readonly ValidatedFile[]> {
-  const { workspace, paths, env } = options;
+  const { workspace, paths } = options;
   const policy = await openPolicy(options);
   const { inherited } = policy;
-  const given = directory === undefined ? null : givenFolder(directory);
-  const folders = {
-    manifests: given === null ? manifestFolders(workspace, paths, env) : given.family === "nanocoder" ? [] : [given],
-    markdown: given === null ? markdownFolders(options) : given.family === "stella" ? [] : [given],
-    modules: given === null ? moduleFolders(options) : given.family === "orrery" ? [asModuleFolder(given, options)] : [],
-  };
+  const folders = directory === undefined ? everyFolder(options) : givenFolder(directory, options);
   const [manifests, found, modules] = await Promise.all([
     validateManifests(folders.manifests, { workspace, env: inherited.env }),
     validateMarkdownTools(folders.markdown, { workspace, withheld: inherited.withheld }),
     validateModules(folders.modules, options, policy, toLoadTrust(policy.trust), run),
   ]);
   // What lies elsewhere in the workspace was not asked about.
-  const markdown = given === null ? found : found.filter(({ path }) => path === given.path || dirname(path) === given.path);
+  const isAskedFor = (path: string) => folders.markdown.some((folder) => [path, dirname(path)].includes(folder.path));
+  const markdown = directory === undefined ? found : found.filter(({ path }) => isAskedFor(path));
   const order = orderOf(folders.manifests, folders.markdown);
   const files = withLostNames([...manifests, ...markdown, ...modules], order);
-  if (given !== null) return files;
+  if (directory !== undefined) return files;
   return [...files, ...settingsWithUnknownRules(policy, files, await serverPrefixes({ workspace, policy }, paths))];
 }
 
@@ -66,21 +62,52 @@ function settingsWithUnknownRules(
   return paths.map((path) => ({ path, diagnostics: said.filter((each) => each.path === path).map(({ diagnostic }) => diagnostic) }));
 }
 
-/** The user's own folder stays that under whatever path it is named. */
-function asModuleFolder({ path }: ToolFolder, options: PolicyOptions): SdkFolder {
-  const real = realpathSync(path);
-  return moduleFolders(options).find((known) => existsSync(known.path) && realpathSync(known.path) === real) ??
-    { path: real, scope: "workspace" };
+/** Where files of each kind are looked for. */
+interface Folders {
+  readonly manifests: readonly ToolFolder[];
+  readonly markdown: readonly ToolFolder[];
+  readonly modules: readonly SdkFolder[];
 }
 
-/** A folder of one dialect holds files of that dialect; any other folder may hold all. */
-function givenFolder(path: string): ToolFolder {
+function everyFolder(options: PolicyOptions): Folders {
+  const { workspace, paths, env } = options;
+  return { manifests: manifestFolders(workspace, paths, env), markdown: markdownFolders(options), modules: moduleFolders(options) };
+}
+
+/**
+ * A folder that sessions read is judged as they read it, under whatever path it is named. Of any other one its name tells
+ * what it holds, or it may hold all; but no file in code is ever run from there.
+ */
+function givenFolder(path: string, options: PolicyOptions): Folders {
   const status = statSync(path, { throwIfNoEntry: false });
   if (status === undefined) throw new UsageError(`Cannot validate "${path}" as it does not exist: name an existing folder`);
   if (!status.isDirectory()) throw new UsageError(`Cannot validate "${path}" as it is not a folder: name the folder it lies in`);
-  const families: Readonly<Record<string, Family>> = { ".stella": "stella", ".nanocoder": "nanocoder" };
-  const family = basename(path) === "tools" ? families[basename(dirname(path))] : undefined;
-  return { path, scope: "workspace", family: family ?? "orrery" };
+  const real = realpathSync(path);
+  const { manifests, markdown, modules } = everyFolder(options);
+  const paths = [...manifests, ...markdown, ...modules].map((folder) => folder.path);
+  const known = paths.find((each) => each === path) ?? paths.find((each) => existsSync(each) && realpathSync(each) === real);
+  if (known !== undefined) return { manifests: only(manifests, known), markdown: only(markdown, known), modules: only(modules, known) };
+  const family = familyOf(path) ?? familyOf(real) ?? "other";
+  const folder = { path, scope: "workspace", family } as const;
+  return {
+    manifests: family === "nanocoder" ? [] : [folder],
+    markdown: family === "stella" ? [] : [folder],
+    modules: family === "stella" || family === "nanocoder" ? [] : [{ path, scope: "workspace", neverRuns: NOT_FROM_THERE }],
+  };
+}
+
+const NOT_FROM_THERE = "a file in code is run only from .orrery/tools of the workspace or from the user's own Orrery tools folder";
+
+/** One path may be that of several folders, as where the workspace is the home folder. */
+function only<Folder extends { readonly path: string }>(folders: readonly Folder[], path: string): readonly Folder[] {
+  return folders.filter((folder) => folder.path === path).slice(0, 1);
+}
+
+/** Of a folder of another workspace or user. */
+function familyOf(path: string): Family | undefined {
+  const families: Readonly<Record<string, Family>> = { orrery: "orrery", stella: "stella", nanocoder: "nanocoder" };
+  const [, name = ""] = /\/\.(?:config\/)?(orrery|stella|nanocoder)\/tools$/.exec(path) ?? [];
+  return families[name];
 }
 
 /** Folders by precedence, as the toolbox has it: the workspace first, and in one scope Orrery's, Stella's, Nanocoder's. */

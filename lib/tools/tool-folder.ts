@@ -98,7 +98,7 @@ const EXTENSIONS: Readonly<Record<Family, Extensions>> = {
   orrery: { read: [".toml", ".md", ".ts", ".js", ".py"], reserved: [] },
   stella: { read: [".toml"], reserved: [] },
   nanocoder: { read: [".md"], reserved: [".ts", ".js"] },
-  other: { read: [".toml"], reserved: [] },
+  other: { read: [".toml", ".md", ".ts", ".js", ".py"], reserved: [] },
 };
 
 /** A word on each file of these folders that nothing reads. */

@@ -193,6 +193,61 @@ describe("orrery tools --validate", () => {
     }
   });
 
+  test("runs no file in code of another folder, trusted or not, and does not take a text for a tool", async () => {
+    const canary = join(workspace.path, "canary");
+    const python = `open(${JSON.stringify(canary)}, "w").close()\n`;
+    const script = `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(canary)}, "");\n`;
+    await workspace.write("setup.py", python);
+    for (const folder of ["mytools", "package/.orrery/tools", "package/.stella/tools"]) {
+      await workspace.write(`${folder}/deploy.toml`, `${manifest("deploy")}\n`);
+      await workspace.write(`${folder}/deploy.py`, python);
+      await workspace.write(`${folder}/deploy.js`, script);
+    }
+    await workspace.write("mytools/README.md", "# The tools of this team\n\n---\n\nname: no frontmatter\n");
+    await workspace.write("mytools/torn.md", "\n---\nname: torn\n");
+    await workspace.write("mytools/large.md", "x".repeat(300 * 1024));
+    await workspace.write("mytools/large.js", "/".repeat(300 * 1024));
+    for (const folder of [".", "mytools", "package/.orrery/tools", "package/.stella/tools"]) {
+      const { files } = await check(folder, "--trust-workspace");
+      const errors = files.filter(({ diagnostics }) => diagnostics.some(({ severity }) => severity === "error"));
+      expect({ folder, errors: errors.map(({ path }) => path.split("/").at(-1)) }).toEqual({
+        folder,
+        errors: folder === "mytools" ? ["torn.md"] : [],
+      });
+      const code = files.filter(({ path }) => /\.(?:py|js)$/.test(path)).flatMap(({ diagnostics }) => diagnostics.map((said) => said.code));
+      expect(new Set(code)).toEqual(new Set([folder.includes(".stella") ? "ignored_file" : "not_loaded"]));
+    }
+    expect(existsSync(canary)).toBe(false);
+  });
+
+  test("judges a folder that sessions read as they do, under whatever path it is named", async () => {
+    const text = "No frontmatter.\n";
+    await workspace.write(".stella/tools/NOTES.md", text);
+    await workspace.write(".nanocoder/tools/NOTES.md", text);
+    await workspace.write(".orrery/tools/code.js", "export {};\n");
+    await inHome(".config/stella/tools/NOTES.md", text);
+    await inHome(".stella/tools/NOTES.md", text);
+    await symlink(".stella", join(workspace.path, "stella-link"));
+    await symlink(".nanocoder/tools", join(workspace.path, "nanocoder-link"));
+    await symlink(".orrery/tools", join(workspace.path, "orrery-link"));
+    const verdict = async (folder: string) =>
+      (await check(folder, "--trust-workspace")).files.flatMap(({ diagnostics }) =>
+        diagnostics.map(({ severity, code }) => `${severity} ${code}`)
+      );
+    for (
+      const folder of [
+        ".stella/tools",
+        "stella-link/tools",
+        ...[".config/stella/tools", ".stella/tools"].map((each) => join(workspace.home, each)),
+      ]
+    ) {
+      expect({ folder, said: await verdict(folder) }).toEqual({ folder, said: ["info ignored_file"] });
+    }
+    for (const folder of [".nanocoder/tools", "nanocoder-link"]) expect(await verdict(folder)).toEqual(["error no_frontmatter"]);
+    // Loaded, and found to have none.
+    for (const folder of [".orrery/tools", "orrery-link"]) expect(await verdict(folder)).toEqual(["error no_tools"]);
+  });
+
   test("a name that another dialect has taken is a warning on the file that loses it", async () => {
     await workspace.write(".nanocoder/tools/a.md", markdown("twin"));
     await workspace.write(".stella/tools/z.toml", manifest("twin"));

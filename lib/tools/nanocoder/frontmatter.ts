@@ -37,6 +37,11 @@ export function splitFile(source: string): SplitFile {
   return { kind: "split", text, yaml, yamlAt, body: body.replace(/\n\s*$/, ""), bodyAt: rest + whole.length - body.length };
 }
 
+/** Whether a text means to have frontmatter, right or wrong. A longer row of dashes is a rule between paragraphs. */
+export function beginsFrontmatter(source: string): boolean {
+  return /^\uFEFF?\s*---(?!-)/.test(source);
+}
+
 function noOpening(lines: readonly string[]): SplitFile {
   const first = lines.findIndex((line) => line.trim() !== "");
   const remedy = "Begin the file with --- alone on its first line.";

@@ -13,8 +13,10 @@ import {
   untrustedReason,
   type ValidatedFile,
 } from "../tool-folder.ts";
+import type { Diagnostic } from "../diagnostic.ts";
 import type { Definition, ParsedDefinition, ParseOptions } from "./definition.ts";
 import { expandVariables } from "./environment.ts";
+import { beginsFrontmatter } from "./frontmatter.ts";
 import { findSkillTools } from "./leftovers.ts";
 import { outlineOf } from "./render.ts";
 import { scriptTool } from "./script-tool.ts";
@@ -53,13 +55,26 @@ export async function validateMarkdownTools(
   folders: readonly ToolFolder[],
   context: Omit<LoadContext, "trust">,
 ): Promise<readonly CheckedFile[]> {
-  const validated = await forEachFile(folders, context, (file, _folder, parsed): CheckedFile => {
+  const validated = await forEachFile(folders, context, (file, { family }, parsed): CheckedFile => {
+    if (family === "other" && !isMeantAsTool(file)) return { path: file.path, diagnostics: [noFrontmatter] };
     if (file.kind === "unreadable") return { path: file.path, diagnostics: [file.diagnostic] };
     const { name, namePosition, diagnostics } = parsed;
     return { path: file.path, ...(name === null ? {} : { tool: name, nameAt: () => namePosition }), diagnostics };
   });
   return [...validated, ...await leftovers(folders, context.workspace)];
 }
+
+/** In a folder that is for no format Markdown is mostly text for people. */
+function isMeantAsTool(file: ToolFile): boolean {
+  return file.kind === "text" ? beginsFrontmatter(file.text) : file.diagnostic.code !== "unreadable";
+}
+
+const noFrontmatter: Diagnostic = {
+  severity: "info",
+  code: "ignored_file",
+  message: "This file is no tool, as a tool in Markdown begins with frontmatter",
+  remedy: "Leave it, if it is for people; else begin it with --- alone on its first line.",
+};
 
 /** For the bodies of a folder: a second at most. A thousand common tools take a tenth of it. */
 const MOST_STEPS = 50_000_000;

@@ -15,6 +15,8 @@ import type { Language } from "./language.ts";
 export interface SdkFolder {
   readonly path: string;
   readonly scope: "workspace" | "user";
+  /** Why no file of it is run, trusted or not: it is only looked at. */
+  readonly neverRuns?: string;
 }
 
 export interface SdkLoadContext {
@@ -52,8 +54,13 @@ async function forEachFile(folders: readonly SdkFolder[], context: SdkLoadContex
     visited.push(
       ...await Promise.all(
         found.slice(start, start + AT_ONCE).map(async ({ file, folder, language }): Promise<Visited> => {
+          const { scope, neverRuns } = folder;
+          // There a file that cannot be read may be anything.
+          if (neverRuns !== undefined) {
+            return { file, loaded: { kind: "untrusted", origin: { system: "sdk", scope, path: file.path }, reason: neverRuns } };
+          }
           const untrusted = await untrustedReason(file, folder, language, context);
-          return { file, loaded: await loadSdkFile(file, folder.scope, language, untrusted, context.ports) };
+          return { file, loaded: await loadSdkFile(file, scope, language, untrusted, context.ports) };
         }),
       ),
     );
