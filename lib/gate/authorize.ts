@@ -87,15 +87,11 @@ export function refuse(by: DeniedBy, reason: string): Denied {
   return { kind: "denied", by, reason };
 }
 
-const SHOWN_VIOLATIONS = 20;
-
+/** All of them: whoever checks bounds how many there are, and counts the rest. */
 export function describeViolations(title: string, violations: readonly Violation[]): string {
-  const shown = violations.slice(0, SHOWN_VIOLATIONS).map(({ pointer, message }) =>
-    `- ${pointer === "" ? "(input)" : pointer}: ${message}`
-  );
-  const rest = violations.length > SHOWN_VIOLATIONS ? [`- and ${violations.length - SHOWN_VIOLATIONS} more`] : [];
+  const lines = violations.map(({ pointer, message }) => `- ${pointer === "" ? "(input)" : pointer}: ${message}`);
   const lead = violations[0]?.leads === true ? [violations[0].message] : [];
-  return [...lead, title, ...shown, ...rest].join("\n");
+  return [...lead, title, ...lines].join("\n");
 }
 
 function unknownTool(request: GateRequest): Denied {

@@ -4,8 +4,9 @@ import { numberToken, parseKeepingNumbers } from "../session/json.ts";
 import { own } from "./schema-node.ts";
 import type { Violation } from "./tool.ts";
 
-/** How many violations of one value are told one by one; a model that repairs those is told of the rest. */
-export const MAX_VIOLATIONS = 100;
+/** What is told one by one of the violations of one value; a model that repairs those is told of the rest. */
+const MAX_VIOLATIONS = 100;
+const MAX_CHARACTERS = 64 * 1024;
 const MAX_POINTER = 1000;
 const MAX_NAME = 200;
 
@@ -19,13 +20,14 @@ export const ROOT: Place = { parent: null, token: "" };
 /** Where violations are collected; null: nobody will read them. */
 export type Faults = FaultList | null;
 
-/** Collects what is wrong. Past the bound only the count goes on. */
+/** Collects what is wrong. Past the bound, which is that of every dialect, only the count goes on. */
 export class FaultList {
   readonly kept: Violation[] = [];
+  #characters = 0;
   #more = 0;
 
   get isOpen(): boolean {
-    return this.kept.length < MAX_VIOLATIONS;
+    return this.kept.length < MAX_VIOLATIONS && this.#characters < MAX_CHARACTERS;
   }
 
   get size(): number {
@@ -33,8 +35,9 @@ export class FaultList {
   }
 
   add(violation: Violation): void {
-    if (this.isOpen) this.kept.push(violation);
-    else this.#more++;
+    if (!this.isOpen) return this.countOne();
+    this.#characters += violation.pointer.length + violation.message.length;
+    this.kept.push(violation);
   }
 
   countOne(): void {

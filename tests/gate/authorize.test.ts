@@ -56,6 +56,14 @@ describe("a gate without hooks", () => {
     ]);
   });
 
+  test("tells what a check found and no less", async () => {
+    const problems = Array.from({ length: 101 }, (_, index) => ({ pointer: `/p${index}`, message: "must not be there" }));
+    const bad = await ask(toolOf("never", true, problems), "{}");
+    expect(bad.kind === "denied" ? bad.reason.split("\n").slice(1) : []).toEqual(
+      problems.map(({ pointer, message }) => `- ${pointer}: ${message}`),
+    );
+  });
+
   test("allows the input that the tool completed: what is approved is what runs", async () => {
     const tool = { ...toolOf("never", true), complete: () => ({ value: { a: 1, size: 9 }, text: '{"a":1,"size":9}' }) };
     expect(await ask(tool, '{"a":1,"unknown":2}')).toMatchObject({ kind: "allowed", input: { text: '{"a":1,"size":9}' } });

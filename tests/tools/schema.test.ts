@@ -59,6 +59,14 @@ describe("violations", () => {
     expect(many.at(-1)).toEqual({ pointer: "", message: "There are 900 more violations" });
   });
 
+  test("are told as far as 64 KiB go, and the rest is counted", async () => {
+    const known = Object.fromEntries(Array.from({ length: 32 }, (_, index) => [`${index}`.padEnd(80, "x"), {}]));
+    const wrong = Object.fromEntries(Array.from({ length: 90 }, (_, index) => [`${index}`.padEnd(900, "y"), 1]));
+    const found = await violationsOf({ properties: known, additionalProperties: false }, wrong);
+    expect(found.reduce((sum, { pointer, message }) => sum + pointer.length + message.length, 0)).toBeLessThan(70_000);
+    expect(found.at(-1)?.message).toBe(`There are ${90 - (found.length - 1)} more violations`);
+  });
+
   test("quote a number as it was written, and say where another one is compared", async () => {
     const { schema } = await compileSchema({
       properties: {

@@ -1,6 +1,7 @@
 /** What a call gives to the parameters: checked, completed, and shown to a model as a JSON Schema. */
 import { type Json, type JsonInput, type JsonObject, parseKeepingNumbers } from "../../session/json.ts";
 import { readDocument } from "../../session/json-reader.ts";
+import { FaultList } from "../schema-place.ts";
 import type { Violation } from "../tool.ts";
 import { problemsOf } from "./constraints.ts";
 import type { Parameter } from "./parameters.ts";
@@ -35,18 +36,23 @@ function toPropertySchema(parameter: Parameter): Readonly<Record<string, unknown
 export function checkArguments(parameters: readonly Parameter[], { value, text }: JsonInput): readonly Violation[] {
   let document: Readonly<Record<string, unknown>> | undefined;
   const written = (name: string) => (document ??= parseKeepingNumbers(text) as Readonly<Record<string, unknown>>)[name];
-  return parameters.flatMap((parameter) => {
+  const faults = new FaultList();
+  for (const parameter of parameters) {
     const given = Object.hasOwn(value, parameter.name) ? value[parameter.name] : undefined;
     if (given === undefined || given === null) {
-      if (!parameter.required) return [];
-      return [{ pointer: `/${parameter.name}`, message: `⚒ Missing required parameter: ${parameter.name}`, leads: true }];
+      if (!parameter.required) continue;
+      faults.add({ pointer: `/${parameter.name}`, message: `⚒ Missing required parameter: ${parameter.name}`, leads: true });
+      continue;
     }
-    return problemsOf(parameter, given, () => written(parameter.name)).map(({ pointer, problem }) => ({
-      pointer: `/${parameter.name}${pointer}`,
-      message: `⚒ Invalid parameter: ${parameter.name}${pointer === "" ? "" : ` (${pointer.slice(1)})`} ${problem}`,
-      leads: true,
-    }));
-  });
+    for (const { pointer, problem } of problemsOf(parameter, given, () => written(parameter.name))) {
+      faults.add({
+        pointer: `/${parameter.name}${pointer}`,
+        message: `⚒ Invalid parameter: ${parameter.name}${pointer === "" ? "" : ` (${pointer.slice(1)})`} ${problem}`,
+        leads: true,
+      });
+    }
+  }
+  return faults.toViolations();
 }
 
 /**

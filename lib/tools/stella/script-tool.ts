@@ -78,9 +78,9 @@ function readScript(manifest: Manifest, run: Run, input: JsonInput): ReadResult 
 function readPromise(manifest: Manifest, run: Run): ReadResult {
   const broken = (problem: string): ReadResult => {
     const printed = run.stdout.text === "" ? "" : `\n[stdout]\n${capped(run.stdout)}`;
-    return { result: { is_error: true, text: `${manifest.name} broke its output_schema: ${problem}${printed}` }, ...truncation(run) };
+    return { result: { is_error: true, text: `${manifest.name} broke its output_schema:${problem}${printed}` }, ...truncation(run) };
   };
-  if (run.stdout.cut) return broken(`it printed ${run.stdout.bytes} bytes, and a result may have ${WHOLE_BYTES}.`);
+  if (run.stdout.cut) return broken(` it printed ${run.stdout.bytes} bytes, and a result may have ${WHOLE_BYTES}.`);
   let data: Json;
   let exact = true;
   try {
@@ -92,7 +92,7 @@ function readPromise(manifest: Manifest, run: Run): ReadResult {
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error;
     const problem = error.beyondLimits ? "what it printed is" : "it did not print one JSON value:";
-    return broken(`${problem} ${error.message}.`);
+    return broken(` ${problem} ${error.message}.`);
   }
   const violations = manifest.output?.check(data, run.stdout.text) ?? [];
   if (violations.length > 0) {

@@ -51,6 +51,12 @@ describe("arguments", () => {
     ]);
   });
 
+  test("are told up to a hundred, and the rest is counted", async () => {
+    const parameters = await parametersOf(...Array.from({ length: 150 }, (_, index) => `p${index}: { type: string, required: true }`));
+    const found = checkArguments(parameters, input("{}"));
+    expect([found.length, found.at(-1)?.message]).toEqual([101, "There are 50 more violations"]);
+  });
+
   test("are not converted", async () => {
     expect(await problems("a: {type: number}", '{"a":"5"}')).toEqual(['/a ⚒ Invalid parameter: a must be a number, not the string "5"']);
     expect(await problems("a: {type: boolean}", '{"a":1}')).toHaveLength(1);

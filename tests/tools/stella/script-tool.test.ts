@@ -175,6 +175,18 @@ describe("a promised result", () => {
     expect(await read(' {"total": 3}\n')).toEqual({ result: { is_error: false, text: ' {"total": 3}\n', data: { total: 3 } } });
   });
 
+  test("that does not fit is told with every fault, up to a hundred", async () => {
+    const tool = await toolOf('command = ["x"]\n[output_schema]\ntype = "array"\nitems = { type = "string" }\n');
+    const numbers = Array.from({ length: 130 }, (_, index) => index);
+    const { text } = tool.read(run(EXIT_0, { stdout: JSON.stringify(numbers) }), toInput({})).result;
+    const lines = text.split("\n[stdout]")[0]?.split("\n") ?? [];
+    expect([lines.length, lines[0], lines.at(-1)]).toEqual([
+      102,
+      "wordcount broke its output_schema:",
+      "- (result): There are 30 more violations",
+    ]);
+  });
+
   test("that is no JSON, does not fit, is empty or too large is a broken contract", async () => {
     for (const stdout of ["three", '{"total":"3"}', "", '{"total":1} x', "[".repeat(100_000)]) {
       const { result } = await read(stdout);
