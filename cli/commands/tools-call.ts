@@ -30,7 +30,8 @@ export async function callTool(shell: Shell, flags: ToolCallFlags, name: string)
   }
 }
 
-function toObject({ tool, result, outcome, duration_ms, truncated, reaped, exports, printed, refusal, notices }: ToolCall): object {
+function toObject(call: ToolCall): object {
+  const { tool, result, outcome, duration_ms, truncated, reaped, exports, env_withheld, printed, refusal, notices } = call;
   return {
     schema_version: 1,
     tool,
@@ -40,6 +41,7 @@ function toObject({ tool, result, outcome, duration_ms, truncated, reaped, expor
     ...(truncated === undefined ? {} : { truncated }),
     ...(reaped === undefined ? {} : { reaped }),
     ...(exports === undefined ? {} : { exports }),
+    ...(env_withheld === undefined ? {} : { env_withheld }),
     ...(printed === undefined ? {} : { printed }),
     ...(refusal === undefined ? {} : { refusal }),
     ...(notices.length === 0 ? {} : { notices }),

@@ -35,6 +35,8 @@ export interface ToolCall {
   readonly reaped?: readonly ReapedProcess[];
   /** What a Stella tool found in its environment, by the names of the variables, and what it did not. */
   readonly exports?: { readonly made: readonly string[]; readonly withheld: readonly WithheldExport[] };
+  /** Names of variables that its process was not given. */
+  readonly env_withheld?: readonly string[];
   /** What a tool in code printed, and the stack of what it threw: for people, and no part of its result. The end of it, if it is long. */
   readonly printed?: string;
   /** Why it was not run, if it was refused. */
@@ -165,7 +167,7 @@ class Witness {
 function toToolCall(tool: string, witness: Witness, toolbox: Toolbox, ports: TurnPorts): ToolCall {
   const { denied, ended, notices } = witness;
   if (ended === null) throw new Error(`Cannot tell how the call of "${tool}" ended: its end was not recorded`);
-  const { result, outcome, duration_ms, truncated, reaped } = ended;
+  const { result, outcome, duration_ms, truncated, reaped, env_withheld } = ended;
   const exports = exportsOf(tool, witness, ports);
   // Of other tools what they print is the result.
   const printed = ports.tools.find(tool)?.origin.system === "sdk" ? witness.printed.toWellFormed() : "";
@@ -177,6 +179,7 @@ function toToolCall(tool: string, witness: Witness, toolbox: Toolbox, ports: Tur
     ...(truncated === undefined ? {} : { truncated }),
     ...(reaped === undefined ? {} : { reaped }),
     ...(exports === null ? {} : { exports }),
+    ...(env_withheld === undefined ? {} : { env_withheld }),
     ...(printed === "" ? {} : { printed }),
     ...(denied === null ? {} : { refusal: toRefusal(tool, denied, toolbox) }),
     notices,

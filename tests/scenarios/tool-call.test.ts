@@ -20,6 +20,7 @@ interface Called {
   readonly truncated?: Readonly<Record<string, number>>;
   readonly reaped?: readonly { readonly pid: number; readonly command: string }[];
   readonly exports?: { readonly made: readonly string[]; readonly withheld: readonly { readonly name: string; readonly reason: string }[] };
+  readonly env_withheld?: readonly string[];
   readonly refusal?: { readonly by: string; readonly reason: string };
 }
 
@@ -74,6 +75,15 @@ describe("a call", () => {
     expect(record.text).toBe('{"list":[1],"nothing":null,"path":"a b"} a b');
     expect(record.exports?.made).toEqual(["STELLA_INPUT_PATH"]);
     expect(record.exports?.withheld.map(({ name }) => name).sort()).toEqual(["STELLA_INPUT_LIST", "STELLA_INPUT_NOTHING"]);
+  });
+
+  test("says which variables its process was not given", async () => {
+    await userSettings({ tools: { env_withhold: ["DEPLOY_*"] } });
+    await workspace.tool("env", 'printf "%s" "$DEPLOY_KEY$OPENAI_API_KEY$KEPT"');
+    const env = { DEPLOY_KEY: "a", OPENAI_API_KEY: "b", KEPT: "c" };
+    const { stdout } = await runOrrery(["tools", "call", "env", "--trust-workspace", "--json"], { ...start(), env });
+    const record = JSON.parse(stdout) as Called;
+    expect([record.text, record.env_withheld?.toSorted()]).toEqual(["c", ["DEPLOY_KEY", "OPENAI_API_KEY"]]);
   });
 
   test("names as exports only what is one, and prints only what concerns its tool", async () => {
