@@ -1,7 +1,7 @@
 /** What a call ran, as digests of its files. */
 import { readFile, stat } from "node:fs/promises";
 import { delimiter, resolve } from "node:path";
-import { workspaceScript } from "./script-place.ts";
+import { scriptGiven } from "./script-place.ts";
 import { sha256 } from "../session/digest.ts";
 import type { ProcessLaunch } from "../session/launch.ts";
 import type { Plan } from "../tools/tool.ts";
@@ -16,7 +16,7 @@ const known = new Map<string, { readonly stamp: string; readonly digest: string 
 export interface ProgramDigests {
   /** Of the file that is started. */
   readonly program_digest?: string;
-  /** Of the workspace's file that a runner is given: `python3 check.py`. */
+  /** Of the file that a runner is given: `python3 check.py`. */
   readonly script_digest?: string;
 }
 
@@ -58,8 +58,8 @@ function named(name: keyof ProgramDigests, digest: string | null): ProgramDigest
 }
 
 function scriptOf({ argv, cwd, env }: ProcessLaunch): string | null {
-  const word = workspaceScript(argv, { workspace: cwd, path: env["PATH"] ?? "" });
-  return word === null || word === argv[0] ? null : resolve(cwd, word);
+  const word = scriptGiven(argv, { workspace: cwd, path: env["PATH"] ?? "" });
+  return word === null ? null : resolve(cwd, word);
 }
 
 /** A bare name as the start will look it up. */

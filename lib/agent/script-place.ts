@@ -1,9 +1,9 @@
 /**
- * The file of the workspace that a command runs, as far as its words tell: for a digest of it. Whether a command may run
- * at all is not judged by this.
+ * The file that a command has a runner run, as far as its words tell: for a digest of it. Whether a command may run at all
+ * is not judged by this.
  */
 import { realpathSync } from "node:fs";
-import { basename, delimiter, isAbsolute, join, resolve } from "node:path";
+import { basename, delimiter, join, resolve } from "node:path";
 import { isFile, lies } from "../gate/place.ts";
 
 /** Programs that run another program, or a file, that their arguments name. */
@@ -12,8 +12,14 @@ const RUNNERS =
 
 /** Of these, what takes a bare word for a file in the folder it is started in. */
 const INTERPRETERS = /^(?:(?:ba|da|k|z|a)?sh|node|bun|deno|tsx|python[\d.]*|ruby|perl|php|lua|source|\.)$/;
-/** Flags whose next word is a module, or code. */
-const TAKES_A_WORD = /^-(?:[mepr]|-eval|-print|-require|-import)$/;
+/** And what takes one for a name on the PATH; the others look elsewhere first. */
+const STARTERS = /^(?:env|exec|command|nohup|nice|time|timeout|setsid|stdbuf|xargs|sudo)$/;
+const SHELLS = /^(?:(?:ba|da|k|z|a)?sh|source|\.)$/;
+/** Flags whose next word is what runs, a module or code, and flags whose next word only changes how it does. */
+const TAKES_WHAT_RUNS = /^-(?:[mep]|-eval|-print)$/;
+const TAKES_A_NAME = /^(?:-r|--require|--import|[-+]o)$/;
+/** Of one command; more than any chain of runners has. */
+const MOST_WORDS = 1000;
 const FILE_NAME = /^[\w@.-]+\.\w+$/;
 
 interface ScriptContext {
@@ -23,56 +29,71 @@ interface ScriptContext {
   readonly path: string;
 }
 
-/** The first word of an argument vector that names a program in the workspace, or null. */
+/** The word of an argument vector that names a file in the workspace, or null if there is none or it is the first. */
 export function workspaceScript(argv: readonly string[], context: ScriptContext): string | null {
-  const [first, ...rest] = argv;
-  if (first === undefined) return null;
-  if (liesInWorkspace(first, context)) return first;
-  if (!RUNNERS.test(basename(first))) return null;
+  return [...filesGiven(argv.slice(0, MOST_WORDS), context)].find((word) => isInside(word, context.workspace)) ?? null;
+}
+
+/** The same of any file that the first word has run; one in the workspace before others. */
+export function scriptGiven(argv: readonly string[], context: ScriptContext): string | null {
+  const [first] = filesGiven(argv.slice(0, MOST_WORDS), context);
+  return workspaceScript(argv, context) ?? first ?? null;
+}
+
+/** Relative to the workspace, or absolute. Nothing if the first word is no runner: then that is what runs. */
+function* filesGiven([first = "", ...rest]: readonly string[], context: ScriptContext): Generator<string> {
+  const runner = basename(first);
+  if (!RUNNERS.test(runner)) return;
   for (const [index, word] of rest.entries()) {
-    if (/^-\w*c$/.test(word)) return workspaceScriptOf(rest[index + 1] ?? "", context);
+    if (/^-\w*c$/.test(word)) return yield* filesOfCommand(rest[index + 1] ?? "", context);
     if (isFlagOrSetting(word)) continue;
     // `timeout 5 ./x`, `nice -n 5 ./x`: a number is the runner's own; what runs comes behind it.
     if (/^[\d.]+[smhd]?$/.test(word) || word === "run") continue;
-    // The file may be written after we have looked, so its name settles it.
-    if (INTERPRETERS.test(basename(first)) && FILE_NAME.test(word) && !TAKES_A_WORD.test(rest[index - 1] ?? "")) return word;
-    return isAbsolute(word) || !RUNNERS.test(basename(word)) ? programOrFile(word, context) : workspaceScript(rest.slice(index), context);
+    const flag = rest[index - 1] ?? "";
+    if (TAKES_A_NAME.test(flag)) continue;
+    if (!SHELLS.test(runner) && INTERPRETERS.test(runner) && TAKES_WHAT_RUNS.test(flag)) return;
+    const further = RUNNERS.test(basename(word));
+    const file = further && !isPathInside(word, context.workspace) ? null : fileGiven(word, runner, context);
+    if (file !== null) yield file;
+    return further ? yield* filesGiven(rest.slice(index), context) : undefined;
   }
-  return null;
 }
 
-/** Of one command; more than any chain of runners has. */
-const MOST_WORDS = 1000;
+/** The file may be written after we have looked, so a name that is one settles it. */
+function fileGiven(word: string, runner: string, { workspace, path }: ScriptContext): string | null {
+  if (word.includes("/") || (INTERPRETERS.test(runner) && FILE_NAME.test(word)) || isFile(join(workspace, word))) return word;
+  return STARTERS.test(runner) ? onPath(word, workspace, path) : null;
+}
 
-/** The same for a command of a shell: every word in the place of a command is looked at. */
-function workspaceScriptOf(command: string, context: ScriptContext): string | null {
+/** Of a command of a shell: every word in the place of a command is looked at. */
+function* filesOfCommand(command: string, context: ScriptContext): Generator<string> {
   for (const part of command.split(/[;&|()\n`{}]|\$\(/)) {
     const words = part.trim().split(/\s+/).map((word) => word.replaceAll(/["'\\]/g, "")).filter((word) => word !== "");
     const start = words.findIndex((word) => !/^(?:\w+=.*|!|if|then|else|elif|while|until|do)$/.test(word));
-    const found = start === -1 ? null : workspaceScript(words.slice(start, start + MOST_WORDS), context);
-    if (found !== null) return found;
+    const [first, ...rest] = start === -1 ? [] : words.slice(start, start + MOST_WORDS);
+    if (first === undefined) continue;
+    const file = first.includes("/") ? first : onPath(first, context.workspace, context.path);
+    // What the system has is not told apart from what only prepares for a script.
+    if (file !== null && (isInside(file, context.workspace) || (file === first && !RUNNERS.test(basename(first))))) yield file;
+    yield* filesGiven([first, ...rest], context);
   }
-  return null;
 }
 
 function isFlagOrSetting(word: string): boolean {
   return word.startsWith("-") || /^\w+=/.test(word);
 }
 
-/** What a runner is given: a file as seen from the workspace, or a program on the PATH. */
-function programOrFile(word: string, context: ScriptContext): string | null {
-  if (liesInWorkspace(word, context)) return word;
-  return !word.includes("/") && isFile(join(context.workspace, word)) ? word : null;
+function isPathInside(word: string, workspace: string): boolean {
+  return word.includes("/") && isInside(word, workspace);
 }
 
-function liesInWorkspace(word: string, { workspace, path }: ScriptContext): boolean {
-  if (word.includes("/")) return isInside(resolve(workspace, word), workspace);
-  const found = path.split(delimiter).map((folder) => resolve(workspace, folder, word)).find(isFile);
-  return found !== undefined && isInside(found, workspace);
+function onPath(name: string, workspace: string, path: string): string | null {
+  return path.split(delimiter).map((folder) => resolve(workspace, folder, name)).find(isFile) ?? null;
 }
 
 /** By name or behind links: both can be changed from within the workspace. */
-function isInside(path: string, workspace: string): boolean {
+function isInside(word: string, workspace: string): boolean {
+  const path = resolve(workspace, word);
   return lies(path, workspace) || lies(realPath(path), workspace);
 }
 

@@ -361,6 +361,23 @@ describe("orrery tools --validate", () => {
     expect([second?.program_digest, second?.script_digest === first?.script_digest]).toEqual([first?.program_digest, false]);
   });
 
+  test("the journal has the digest of a script outside of the workspace too, however it is started", async () => {
+    const script = await inHome("bin/p.sh", "exit 0\n");
+    await chmod(script, 0o755);
+    const digest = createHash("sha256").update(await readFile(script)).digest("hex");
+    const path = `PATH = ${JSON.stringify(`${dirname(script)}:/usr/bin:/bin`)}`;
+    const commands = [["sh", "-e", script], ["/usr/bin/env", "sh", script], ["sh", "-c", `true; sh ${script}`], ["env", "p.sh"]];
+    for (const [index, command] of commands.entries()) {
+      const text = manifest(`given_${index}`, `[env]\n${path}`).replace('["bin/x"]', JSON.stringify(command));
+      await inHome(`.config/stella/tools/t${index}.toml`, text);
+    }
+    const calls = commands.map((_, index) => ({ name: `given_${index}`, arguments: {} }));
+    const model = await workspace.script({ calls }, { text: "done" });
+    const { stdout } = await orrery("run", "--trust-workspace", "--model", model, "--output-format", "json", "--events", "go");
+    const { events } = JSON.parse(stdout) as { events: readonly { type: string; script_digest?: string }[] };
+    expect(events.filter(({ type }) => type === "call_started").map((event) => event.script_digest)).toEqual(commands.map(() => digest));
+  }, 30_000);
+
   test("a link, an upper-case extension and a folder with the right name are what they are", async () => {
     const elsewhere = await workspace.write("elsewhere.txt", manifest("linked"));
     await mkdir(join(workspace.path, ".stella/tools/folder.toml"), { recursive: true });

@@ -80,7 +80,7 @@ async function faultOfWords(argv: readonly string[], place: StartPlace, isOwn: b
     if (said !== undefined) return { text: said.message, remedy: said.remedy, unsure: false };
   }
   const script = workspaceScript(argv, { workspace, path });
-  if (script === null || script === program || existsSync(resolve(workspace, script))) return null;
+  if (script === null || existsSync(resolve(workspace, script))) return null;
   return { text: `The file "${script}", which ${program} is given, does not exist`, remedy: REMEDY, unsure: false };
 }
 
