@@ -31,6 +31,7 @@ describe("the command line refuses", () => {
     ["a call without the tool's name", ["tools", "call"], "name"],
     ["a folder to list", ["tools", "./mytools"], "--validate ./mytools"],
     ["a folder to check that is not there", ["tools", "--validate", "./missing"], "does not exist"],
+    ["a folder to check whose name is empty", ["tools", "--validate", ""], "names no folder"],
     ["a format of tools that is not one", ["tools", "create", "hello", "--format", "xml"], "xml"],
     ["an event to fork at that none has as its number", ["sessions", "fork", "ses_1", "--at", "0"], "whole number from 1"],
   ];
