@@ -2,15 +2,20 @@
  * Patterns of a schema, run in linear time. A pattern is ECMAScript; the engine speaks RE2, so it is translated first.
  *
  * T1  A translated pattern matches the same strings as the original (with the `u` flag).
- * T2  What cannot be translated is refused at load, never run by a backtracking engine.
+ * T2  What cannot be translated is refused at load, never run by a backtracking engine. What needs no engine gets none
+ *     (`schema-pattern-plain.ts`).
  *
  * Look-ahead right after a leading `^` is the one thing beyond RE2 that authors do write (`^(?!-)`): such a pattern
  * becomes several, each wanted or unwanted. Other look-around and backreferences are refused.
  */
 
+import { matchPlain, type PlainPattern, readPlain } from "./schema-pattern-plain.ts";
+
 /** One or more RE2 patterns; a text matches if each of them matches exactly when it is `wanted`. */
 export interface PatternPlan {
   readonly parts: readonly { readonly source: string; readonly wanted: boolean }[];
+  /** Takes their place. */
+  readonly plain?: PlainPattern;
 }
 
 export type Translation =
@@ -32,11 +37,14 @@ const LONGEST_PATTERN = 2000;
 /** Steps of one compiled pattern. A repeat is compiled as often as it may occur, so that a short text can make gigabytes. */
 const LARGEST_PROGRAM = 10_000;
 const CLASS_STEPS = 2;
+/** Characters that are looked at in the time of one step. */
+const PLAIN_PER_STEP = 8;
 
 /** Loaded on demand: importing the engine takes longer than starting a session. */
 export async function loadPatternEngine(): Promise<PatternEngine> {
   const { RE2JS } = await import("re2js");
-  return ({ parts }) => {
+  return ({ parts, plain }) => {
+    if (plain !== undefined) return { test: matchPlain(plain), cost: (length) => Math.ceil(length / PLAIN_PER_STEP) };
     const compiled = parts.map(({ source, wanted }) => ({ expression: RE2JS.compile(source), wanted }));
     const size = compiled.reduce((sum, { expression }) => sum + expression.programSize(), 0);
     return {
@@ -52,6 +60,8 @@ export function translatePattern(source: string): Translation {
   }
   const fault = syntaxFault(source);
   if (fault !== null) return refused("schema_pattern", fault);
+  const plain = readPlain([...source.matchAll(PATTERN_TOKENS)].map(([token]) => token));
+  if (plain !== null) return { kind: "plan", plan: { parts: [], plain }, size: 1 };
   const size = programSize(source);
   if (size > LARGEST_PROGRAM) {
     return refused("schema_pattern_unsupported", `its repeats come to ${shownSize(size)} steps, and a pattern may have ${LARGEST_PROGRAM}`);

@@ -54,6 +54,16 @@ describe("a translated pattern", () => {
     "^(?!-)",
     "^(?!.*\\.\\.)(?=.*x)[a-z.]+$",
     "^🦉$",
+    "^🦉+$",
+    "^.{0,2}$",
+    "^[^]{2}$",
+    "^[]*$",
+    "^\\P{L}{1,}$",
+    "^[\\s\\S]{1,4000}$",
+    "^a{4000}$",
+    "^\\b$",
+    "^\\-*$",
+    "^]*$",
     "x*",
     "",
     "^$",
@@ -95,6 +105,12 @@ describe("a translated pattern", () => {
     "aaabb",
     "d-x",
     "𝒳",
+    "🦉🦉",
+    "🦉🦉🦉",
+    "\ud800",
+    "a".repeat(4000),
+    "a".repeat(4001),
+    "🦉".repeat(4000),
   ];
 
   for (const pattern of patterns) {
@@ -116,6 +132,19 @@ describe("a translated pattern", () => {
       numRuns: 3000,
       seed: 99,
     });
+  });
+
+  test("of one kind of character matches what the original matches, however often it may occur", () => {
+    const atom = fc.constantFrom("a", ".", "\\d", "\\S", "[ab]", "[^a🦉]", "[^]", "\\P{Lu}", "🦉", "\\u{1F989}");
+    const repeat = fc.constantFrom("*", "+", "?", "{2}", "{1,3}", "{2,}", "{0,1}", "{3,4}");
+    const text = fc.array(fc.constantFrom("a", "b", "A", "1", "\n", "🦉", "\ud83e"), { maxLength: 5 }).map((parts) => parts.join(""));
+    fc.assert(
+      fc.property(atom, repeat, text, (one, often, subject) => {
+        const pattern = `^${one}${often}$`;
+        return matches(pattern, subject) === new RegExp(pattern, "u").test(subject);
+      }),
+      { numRuns: 3000, seed: 7 },
+    );
   });
 
   test("knows the long names of categories, and ASCII", () => {

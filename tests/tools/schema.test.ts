@@ -472,6 +472,17 @@ describe("checking", () => {
     expect((fault?.message.length ?? 0) + (fault?.pointer.length ?? 0)).toBeLessThan(2000);
   });
 
+  test("of one kind of character is affordable for every text that a call may have", async () => {
+    const start = processorTime();
+    for (const pattern of ["^[a-z]+$", "^.{1,20000000}$", "^\\P{Lu}*$"]) {
+      const long = "a".repeat(10 * 1024 * 1024);
+      expect(await violationsOf({ properties: { a: { pattern } } }, { a: long })).toEqual([]);
+      const [wrong] = await violationsOf({ properties: { a: { pattern: `^[b-z]{1,${long.length}}$` } } }, { a: `${long.slice(1)}B` });
+      expect(wrong?.message).toContain("must match the pattern");
+    }
+    expect(processorTime() - start).toBeLessThan(2000);
+  });
+
   test("that runs out of its budget says so as the one violation", async () => {
     expect(await messagesOf({ properties: { a: { $ref: "#/$defs/d40" } }, $defs: doubled(40) }, { a: 1 })).toEqual([
       " Checking this input against the schema takes too much work; give a smaller input",
