@@ -100,11 +100,21 @@ export class AnthropicReader implements WireReader {
   }
 
   #begin(message: Fields, exact: () => unknown): void {
+    if (this.#begun) this.#restart();
     this.#begun = true;
     this.#whole = { message, exact };
     this.#reply.model = textIn(message, "model") ?? this.#reply.model;
     this.#counts.add(fieldsIn(message, "usage"), textIn(message, "stop_reason") !== undefined);
     this.#finish(textIn(message, "stop_reason"));
+  }
+
+  /** All of it is said anew. */
+  #restart(): void {
+    this.#told = false;
+    this.#lied = false;
+    this.#thoughts.clear();
+    this.#passed.clear();
+    this.#reply.restart();
   }
 
   #readWhole(): void {

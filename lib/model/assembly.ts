@@ -8,7 +8,7 @@
  *     continues the arguments there, says them again, or can be their beginning. Two named entries of one list are two
  *     calls, however equal they are.
  * C3  Calls keep the order in which they first appeared.
- * C4  `call_ready` is given once, with the fragment that completes the arguments.
+ * C4  `call_ready` is given with the fragment that completes the arguments: once, and again if others take their place.
  * C5  Arguments that a length limit cut off never become complete, not even as none at all.
  * C6  Arguments with which a call begins are ready at once if they are an object that is not empty, and stand unless
  *     others come: pieces that follow say all of it, and are never joined to them.
@@ -17,6 +17,8 @@
  * C8  Until arguments come, a name grows: by a piece with which it begins the name of a tool, or by all of it so far.
  *     It is told when it is a tool's, or no tool's name begins with it, or arguments or another call come.
  * C9  Some servers invent a new id for every fragment. Once one is seen to, ids tell no calls apart.
+ * C10 A call that begins again, with its id, its name and its index, is the same call. Its arguments are said anew if
+ *     they begin with an object, else they go on; if none come, those before stand.
  */
 import { type CallFragment, type CallProgress, GrowingCall } from "./growing-call.ts";
 import { ModelError, type ModelReply } from "./model.ts";
@@ -69,10 +71,12 @@ export class CallAssembly {
     return progress;
   }
 
-  /** Takes the start of a call, with the arguments it begins with if there are any (C6). What was there is over. */
+  /** Takes the start of a call, with the arguments it begins with if there are any (C6, C10). What was there is over. */
   begin(fragment: CallFragment & { readonly index: number }): readonly CallProgress[] {
     const { arguments: initial = "", ...start } = fragment;
     if (isBlank(start)) return this.add(fragment);
+    const again = this.#calls.findLast((call) => isSaidAgain(call, fragment));
+    if (again !== undefined) return this.#beginAgain(again, fragment);
     const there = this.#byIndex.get(fragment.index);
     const isAgain = there === undefined || there.ended || (Boolean(start.id) && start.id === there.id);
     const progress = [...isAgain ? [] : there.end(), ...this.add(start)];
@@ -106,6 +110,17 @@ export class CallAssembly {
     });
   }
 
+  /** The call at this index is not asked for after all. */
+  drop(index: number): void {
+    const call = this.#byIndex.get(index);
+    if (call !== undefined) call.dropped = true;
+  }
+
+  /** True unless the call at this place was dropped. */
+  keeps(position: number): boolean {
+    return this.#calls[position]?.dropped !== true;
+  }
+
   /** True if the call at this index has all its arguments. */
   isWhole(index: number): boolean {
     return this.#byIndex.get(index)?.isWhole ?? false;
@@ -137,11 +152,17 @@ export class CallAssembly {
   finish(cut: boolean): readonly AssembledCall[] {
     const last = this.#calls.at(-1);
     const calls = cut && last?.isUnwritten ? this.#calls.slice(0, -1) : this.#calls;
-    return calls.map((call) => ({
+    return calls.filter((call) => !call.dropped).map((call) => ({
       ...(call.id === undefined ? {} : { provider_id: call.id.toWellFormed() }),
       name: call.toolName,
       arguments: call.finish(cut).toWellFormed(),
     }));
+  }
+
+  #beginAgain(call: GrowingCall, { index, arguments: initial = "" }: CallFragment & { readonly index: number }): readonly CallProgress[] {
+    const there = this.#byIndex.get(index);
+    this.#byIndex.set(index, call);
+    return [...there === call ? [] : there?.end() ?? [], ...call.beginAgain(initial)];
   }
 
   #take(fragment: CallFragment, call: GrowingCall): readonly CallProgress[] {
@@ -207,6 +228,11 @@ function isAnother(call: GrowingCall, fragment: CallFragment): boolean {
   if (fragment.index === undefined || fragment.name !== call.name || isRenamed(call, fragment)) return true;
   const isMore = call.arguments.begun ? call.arguments.status !== "complete" : Boolean(fragment.arguments);
   return !fragment.id && !isMore;
+}
+
+/** C10. */
+function isSaidAgain(call: GrowingCall, { id, name, index }: CallFragment): boolean {
+  return Boolean(id) && id === call.id && index === call.index && (!name || name === call.name);
 }
 
 /** True if both have ids, and not the same. */

@@ -39,6 +39,14 @@ export class BlockReply extends ReplyBuilder {
   #lastThought: string | undefined;
   #opaqueCharacters = 0;
 
+  override restart(): void {
+    super.restart();
+    this.#blocks.length = 0;
+    this.#lastText = undefined;
+    this.#lastThought = undefined;
+    this.#opaqueCharacters = 0;
+  }
+
   /** `fields` may still be filled until the reply is closed. */
   addBlockText(key: number, piece: string, fields: Record<string, unknown> = {}): void {
     if (piece === "") return;
@@ -84,9 +92,14 @@ export class BlockReply extends ReplyBuilder {
   }
 
   closeBlocks(wire: string, model: string): readonly ModelEvent[] {
-    const blocks = this.#blocks.map(toBlock).filter((block) => !("opaque" in block) || Object.keys(block.opaque).length > 0);
+    const blocks = inOrder(this.#blocks.map(toBlock).filter((block) => this.#counts(block)));
     const matters = blocks.some((block) => "opaque" in block || "fields" in block);
     return this.close(matters ? [{ wire, model, blocks } satisfies BlockOrder] : []);
+  }
+
+  #counts(block: Block): boolean {
+    if ("call" in block) return this.keepsCall(block.call);
+    return !("opaque" in block) || Object.keys(block.opaque).length > 0;
   }
 
   #placeCalls(add: () => void): void {
@@ -105,6 +118,12 @@ export class BlockReply extends ReplyBuilder {
 function toBlock(block: GrowingBlock): Block {
   if ("opaque" in block || "call" in block) return block;
   return Object.keys(block.fields).length === 0 ? { text: block.text } : { text: block.text, fields: block.fields };
+}
+
+/** Calls are counted as they stand in the reply. */
+function inOrder(blocks: readonly Block[]): readonly Block[] {
+  let calls = 0;
+  return blocks.map((block) => "call" in block ? { call: calls++ } : block);
 }
 
 export type SentBlock =

@@ -1,4 +1,5 @@
 /** One call as it comes: its id, its name, the arguments it began with, the pieces of arguments after them. */
+import { canonicalText } from "../session/json.ts";
 import { ArgumentsText } from "./arguments-text.ts";
 import type { ModelEvent } from "./model.ts";
 import { ObjectScanner } from "./object-scanner.ts";
@@ -21,13 +22,18 @@ export class GrowingCall {
   index: number | undefined;
   arguments = new ArgumentsText();
   ended = false;
+  /** It is not asked for after all. */
+  dropped = false;
   /** Its name came once more and without arguments after all of it may have come: that may be where another call begins. */
   namedAgain = false;
   /** The arguments it began with. */
   #initial = "";
   /** No arguments came, and it was taken to have none. */
   #assumed = false;
-  #ready = false;
+  /** It began once more, and no arguments have come since. */
+  #begunAgain = false;
+  /** The arguments with which it was ready last. */
+  #ready: string | null = null;
   /** The name that was told last. */
   #told = "";
   readonly #names: ToolNames;
@@ -41,7 +47,7 @@ export class GrowingCall {
     this.namedAgain ||= Boolean(fragment.name) && isBlank(fragment.arguments) && this.arguments.mayBeWhole;
     this.id ??= fragment.id || undefined;
     if (fragment.name) this.name = this.nameWith(fragment.name, false) ?? this.name;
-    if (fragment.arguments) this.arguments.append(fragment.arguments);
+    if (fragment.arguments) this.#append(fragment.arguments);
     if (this.arguments.begun || !this.#isStub) progress.push(...this.announce());
     if (this.arguments.status === "complete") progress.push(...this.#becomeReady(this.arguments.text));
     return progress;
@@ -53,7 +59,7 @@ export class GrowingCall {
    */
   nameWith(said: string, other: boolean): string | null {
     if (this.name === "") return said;
-    if (this.#ready || this.ended || this.arguments.begun) return said === this.name ? said : null;
+    if (this.#ready !== null || this.ended || this.arguments.begun) return said === this.name ? said : null;
     const { has, begins } = this.#names;
     const [isTool, joined] = [has(this.name), this.name + said];
     const grows = said.length > this.name.length && said.startsWith(this.name);
@@ -92,14 +98,20 @@ export class GrowingCall {
     return this.isWhole ? this.#becomeReady(initial) : [];
   }
 
+  /** It begins once more. What came of its arguments stands until they are said anew. */
+  beginAgain(initial: string): readonly CallProgress[] {
+    this.ended = false;
+    this.namedAgain = false;
+    this.#begunAgain = true;
+    if (isNone(initial)) return [];
+    if (!this.#isBare) this.#forget();
+    return this.begin(initial);
+  }
+
   /** It is said once more as a whole. */
   settle(fragment: CallFragment): readonly CallProgress[] {
     const whole = fragment.arguments ?? "";
-    if (this.#assumed && whole !== "") {
-      this.#assumed = false;
-      this.arguments = new ArgumentsText();
-    }
-    const known = this.arguments.text;
+    const known = this.#settled(whole);
     if (whole.startsWith(known)) return this.add({ ...fragment, arguments: whole.slice(known.length) });
     // It began with a first piece, not with a whole.
     if (this.#initial !== "" && whole.startsWith(this.#initial + known)) this.arguments = new ArgumentsText();
@@ -112,6 +124,27 @@ export class GrowingCall {
     if (!this.#isBare) return [];
     this.#assumed = isNone(this.#initial);
     return this.add({ arguments: this.#assumed ? "{}" : this.#initial });
+  }
+
+  /** What of its arguments counts where they are said as this whole. */
+  #settled(whole: string): string {
+    const isAnother = this.#begunAgain && !whole.startsWith(this.arguments.text);
+    if ((this.#assumed || isAnother) && whole !== "") this.#forget();
+    this.#begunAgain = false;
+    return this.arguments.text;
+  }
+
+  #append(piece: string): void {
+    if (this.#begunAgain && !isBlank(piece)) {
+      if (piece.trimStart().startsWith("{")) this.#forget();
+      this.#begunAgain = false;
+    }
+    this.arguments.append(piece);
+  }
+
+  #forget(): void {
+    this.#assumed = false;
+    this.arguments = new ArgumentsText();
   }
 
   finish(cut: boolean): string {
@@ -136,14 +169,18 @@ export class GrowingCall {
   }
 
   #becomeReady(text: string): readonly CallProgress[] {
-    if (this.#ready || this.name === "") return [];
-    this.#ready = true;
+    if (this.name === "" || (this.#ready !== null && isSame(text, this.#ready))) return [];
+    this.#ready = text;
     return [{ type: "call_ready", position: this.position, name: this.toolName, arguments: text.toWellFormed() }];
   }
 }
 
 function isBlank(text = ""): boolean {
   return text.trim() === "";
+}
+
+function isSame(left: string, right: string): boolean {
+  return left === right || canonicalText(left) === canonicalText(right);
 }
 
 function isNone(text: string): boolean {

@@ -6,9 +6,10 @@
  */
 import type { Finish, Usage } from "../session/outcome.ts";
 import { CallAssembly } from "./assembly.ts";
-import type { CallFragment } from "./growing-call.ts";
+import { Echo } from "./echo.ts";
+import type { CallFragment, CallProgress } from "./growing-call.ts";
 import { ModelError, type ModelEvent, type ModelReply } from "./model.ts";
-import { ANY_NAME } from "./tool-names.ts";
+import { ANY_NAME, type ToolNames } from "./tool-names.ts";
 
 /** Characters of text, and of reasoning, in one reply. */
 export const MAX_TEXT = 16 * 1024 * 1024;
@@ -19,13 +20,30 @@ export class ReplyBuilder {
   model: string;
   readonly #text = new WellFormedText("text");
   readonly #reasoning = new WellFormedText("reasoning");
-  readonly #calls: CallAssembly;
+  readonly #names: ToolNames;
+  #calls: CallAssembly;
+  /** What was told of calls. */
+  readonly #told: CallProgress[] = [];
+  #restarted = false;
   #events: ModelEvent[] = [];
 
   /** `names`: of the tools that there are. */
   constructor(model: string, names = ANY_NAME) {
     this.model = model;
+    this.#names = names;
     this.#calls = new CallAssembly(names);
+  }
+
+  /**
+   * The stream says its reply from the beginning, as behind a gateway that asked anew. What came before is no part of
+   * it; nothing is told twice.
+   */
+  restart(): void {
+    this.#text.restart();
+    this.#reasoning.restart();
+    this.#calls = new CallAssembly(this.#names);
+    this.#restarted = true;
+    this.finish = "unknown";
   }
 
   addText(piece: string): void {
@@ -39,27 +57,37 @@ export class ReplyBuilder {
   }
 
   addCall(fragment: CallFragment): void {
-    this.#events.push(...this.#calls.add(fragment));
+    this.#tell(this.#calls.add(fragment));
   }
 
   addCalls(list: readonly CallFragment[]): void {
-    this.#events.push(...this.#calls.addList(list));
+    this.#tell(this.#calls.addList(list));
   }
 
   beginCall(fragment: CallFragment & { readonly index: number }): void {
-    this.#events.push(...this.#calls.begin(fragment));
+    this.#tell(this.#calls.begin(fragment));
   }
 
   settleCall(fragment: CallFragment & { readonly index: number }): void {
-    this.#events.push(...this.#calls.settle(fragment));
+    this.#tell(this.#calls.settle(fragment));
   }
 
   settleCalls(list: readonly CallFragment[]): void {
-    this.#events.push(...this.#calls.settleList(list));
+    this.#tell(this.#calls.settleList(list));
   }
 
   endCall(index: number): void {
-    this.#events.push(...this.#calls.end(index));
+    this.#tell(this.#calls.end(index));
+  }
+
+  /** The call at this index is not asked for after all. */
+  dropCall(index: number): void {
+    this.#calls.drop(index);
+  }
+
+  /** True unless the call that began at this place among all calls was dropped. */
+  keepsCall(position: number): boolean {
+    return this.#calls.keeps(position);
   }
 
   hasWholeCall(index: number): boolean {
@@ -110,6 +138,14 @@ export class ReplyBuilder {
     this.#events.push({ type: "finished", reply });
     return this.take();
   }
+
+  #tell(progress: readonly CallProgress[]): void {
+    for (const each of progress) {
+      if (this.#restarted && this.#told.some((told) => isSameProgress(told, each))) continue;
+      this.#told.push(each);
+      this.#events.push(each);
+    }
+  }
 }
 
 /** Some servers say `stop` when there are calls, or `tool_calls` when there are none. */
@@ -118,13 +154,27 @@ function truthful(finish: Finish, hasCalls: boolean): Finish {
   return hasCalls ? "tool_calls" : "stop";
 }
 
+function isSameProgress(left: CallProgress, right: CallProgress): boolean {
+  if (left.position !== right.position || left.name !== right.name) return false;
+  if (left.type === "call_announced" || right.type === "call_announced") return left.type === right.type;
+  return left.arguments === right.arguments;
+}
+
 class WellFormedText {
   whole = "";
+  readonly #echo = new Echo();
   /** The first half of a surrogate pair at the end of what was pushed. */
   #half = "";
 
   constructor(readonly what: string) {}
 
+  restart(): void {
+    this.whole = "";
+    this.#half = "";
+    this.#echo.restart();
+  }
+
+  /** Gives what of it is to be told. */
   push(piece: string): string {
     let text = this.#half + piece;
     this.#half = "";
@@ -148,7 +198,7 @@ class WellFormedText {
     }
     const wellFormed = text.toWellFormed();
     this.whole += wellFormed;
-    return wellFormed;
+    return this.#echo.rest(wellFormed);
   }
 }
 

@@ -4,7 +4,10 @@
  * I1  An event is of the item with its id, else of the one at its place in the output.
  * I2  An event of a call that is of no known id is of another item than the one at its place if that one is over, or
  *     is no call, or if its beginning was not said and ids are known to be kept.
+ * I3  An item that begins with the type, the name and an id of a known one at its place, or with both ids of a known
+ *     call, is that one, said again.
  */
+import { Echo } from "./echo.ts";
 import { type Fields, numberIn, textIn } from "./fields.ts";
 import { ModelError } from "./model.ts";
 import { pair } from "./pairing.ts";
@@ -15,6 +18,8 @@ const MAX_ITEMS = 4096;
 export interface Item {
   /** Counts the items of this reply from 0. */
   readonly key: number;
+  /** In the output, as far as it was said. */
+  place: number;
   /** What goes back with the text of a message. */
   readonly fields: Record<string, unknown>;
   /** What goes back as reasoning. */
@@ -25,6 +30,8 @@ export interface Item {
   readonly said: Set<number>;
   /** Of that text. */
   characters: number;
+  /** The same text, which may come again. */
+  readonly echo: Echo;
   /** Some of its reasoning was shown. */
   thought: boolean;
   /** The stream said its beginning. */
@@ -71,8 +78,11 @@ export class Items {
 
   /** The item that this event begins. */
   begin(event: Fields): Item {
-    const item = this.#addFor(event);
+    const known = this.#all.findLast((each) => isSaidAgain(event, each));
+    const item = known === undefined ? this.#addFor(event) : this.#place(known, event);
     item.begun = true;
+    item.progress = 0;
+    item.echo.restart();
     return item;
   }
 
@@ -90,10 +100,14 @@ export class Items {
   }
 
   #addFor(event: Fields): Item {
-    const item = this.add();
+    return this.#place(this.add(), event);
+  }
+
+  #place(item: Item, event: Fields): Item {
+    item.place = placeIn(event);
     const id = idIn(event);
     if (id !== undefined) this.#byId.set(id, item);
-    this.#byPlace.set(placeIn(event), item);
+    this.#byPlace.set(item.place, item);
     return item;
   }
 
@@ -116,7 +130,19 @@ function placeIn(event: Fields): number {
 }
 
 function newItem(key: number): Item {
-  return { key, fields: {}, opaque: undefined, wire: {}, said: new Set(), characters: 0, thought: false, begun: false, progress: 0 };
+  return {
+    key,
+    place: -1,
+    fields: {},
+    opaque: undefined,
+    wire: {},
+    said: new Set(),
+    characters: 0,
+    echo: new Echo(),
+    thought: false,
+    begun: false,
+    progress: 0,
+  };
 }
 
 export function isCall(wire: unknown): boolean {
@@ -132,8 +158,19 @@ function isPast({ wire, progress }: Item, event: CallEvent, said: unknown): bool
 }
 
 function isSameItem(wire: unknown, { wire: known }: Item): boolean {
-  const same = (key: string) => textIn(wire, key) !== undefined && textIn(wire, key) === textIn(known, key);
-  return same("type") && (same("call_id") || same("id"));
+  return isEqual("type", wire, known) && (isEqual("call_id", wire, known) || isEqual("id", wire, known));
+}
+
+/** I3. */
+function isSaidAgain(event: Fields, { wire, place, begun }: Item): boolean {
+  const said = event.item;
+  if (!begun || !isEqual("type", said, wire) || textIn(said, "name") !== textIn(wire, "name")) return false;
+  const [callId, id] = [isEqual("call_id", said, wire), isEqual("id", said, wire)];
+  return (callId && id) || ((callId || id) && placeIn(event) === place);
+}
+
+function isEqual(key: string, left: unknown, right: unknown): boolean {
+  return textIn(left, key) !== undefined && textIn(left, key) === textIn(right, key);
 }
 
 /** Items whose beginning was not said, but whose deltas came, are messages or calls by what came. */

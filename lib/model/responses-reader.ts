@@ -23,7 +23,7 @@ export class ResponsesReader implements WireReader {
   ended = false;
   readonly #place: Place;
   readonly #reply: BlockReply;
-  readonly #items = new Items();
+  #items = new Items();
   #refused = false;
   /** The first document that is no event. */
   #strange: string | undefined;
@@ -64,6 +64,7 @@ export class ResponsesReader implements WireReader {
       case "response.output_item.done":
         return this.#closeItem(this.#items.done(fields), fieldsIn(fields, "item") ?? {}, exactItem);
       case "response.created":
+        if (this.#items.all.length > 0) this.#restart();
         this.#reply.model = textIn(fieldsIn(fields, "response"), "model") ?? this.#reply.model;
         return;
       case "response.completed":
@@ -89,9 +90,16 @@ export class ResponsesReader implements WireReader {
     return this.#reply.closeBlocks(WIRE, this.#place.model);
   }
 
+  /** All of it is said anew. */
+  #restart(): void {
+    this.#items = new Items();
+    this.#refused = false;
+    this.#reply.restart();
+  }
+
   #readText(fields: Fields): void {
     const item = this.#items.of(fields);
-    const piece = textIn(fields, "delta") ?? "";
+    const piece = item.echo.rest(textIn(fields, "delta") ?? "");
     item.said.add(numberIn(fields, "content_index") ?? 0);
     item.characters += piece.length;
     this.#reply.addBlockText(item.key, piece, item.fields);
@@ -120,16 +128,25 @@ export class ResponsesReader implements WireReader {
     this.#reply.endCall(item.key);
   }
 
-  /** Takes from the output as a whole what the stream did not say. */
+  /**
+   * Takes from the output as a whole what the stream did not say. What a complete one does not list is no call, but an
+   * empty list says nothing.
+   */
   #readOutput(response: Fields, exact: () => unknown): void {
     const output = listIn(response, "output");
     const known = this.#items.pairWith(output);
+    const streamed = [...this.#items.all];
     output.forEach((wire, place) => {
       if (!isFields(wire)) return;
       const item = known[place] ?? this.#items.add();
       if (!isCall(wire) || !this.#reply.hasWholeCall(item.key)) this.#closeItem(item, wire, () => listIn(exact(), "output")[place]);
     });
+    if (output.length > 0 && textIn(response, "status") !== "incomplete") this.#dropUnlisted(streamed, new Set(known));
     for (const item of this.#items.all) this.#sayItem(item);
+  }
+
+  #dropUnlisted(streamed: readonly Item[], listed: ReadonlySet<Item | undefined>): void {
+    for (const item of streamed) if (!listed.has(item)) this.#reply.dropCall(item.key);
   }
 
   #closePart(fields: Fields, part: Fields | undefined): void {

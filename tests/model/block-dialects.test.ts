@@ -23,6 +23,17 @@ function order<T>(lists: readonly (readonly T[])[], interleaved: boolean): reado
   return Array.from({ length: longest }, (_row, at) => lists.flatMap((each) => each.slice(at, at + 1))).flat();
 }
 
+/** What a stream says before it says all of it once more. */
+function sayBefore(
+  again: "nothing" | "the reply" | "its items",
+  start: TypedDocument,
+  events: readonly TypedDocument[],
+  random: number,
+): readonly TypedDocument[] {
+  const said = again === "nothing" ? [] : events.slice(0, random % (events.length + 1));
+  return again === "the reply" ? [...said, start] : said;
+}
+
 test("any way of saying calls as items of a response gives these calls, in this order", async () => {
   const wrong: object[] = [];
   const all = cross({
@@ -33,8 +44,12 @@ test("any way of saying calls as items of a response gives these calls, in this 
     ids: ["kept", "changed", "missing"],
     index: ["counted", "reused", "missing"],
     order: ["in turn", "interleaved"],
+    again: ["nothing", "the reply", "its items"],
   });
-  for (const habits of all) {
+  for (const [number, habits] of all.entries()) {
+    // Every way to say something again with some of the others.
+    if (habits.again !== "nothing" && number % 4 !== 1) continue;
+    if (habits.again === "its items" && habits.begin === "missing") continue;
     const isSaid = habits.begin === "whole" || habits.deltas !== "none" || habits.done !== "none" || habits.output !== "missing";
     const hasOutput = habits.output === "all" || habits.output === "renamed";
     const isNamed = habits.begin !== "missing" || habits.done === "both" || habits.done === "item" || hasOutput;
@@ -74,10 +89,10 @@ test("any way of saying calls as items of a response gives these calls, in this 
       status: "completed",
       ...{ all: { output }, renamed: { output }, empty: { output: [] }, missing: {} }[habits.output],
     };
-    const stream = typedSse({ type: "response.created", response: {} }, ...order(lists, habits.order === "interleaved"), {
-      type: "response.completed",
-      response,
-    });
+    const created = { type: "response.created", response: {} };
+    const events = order(lists, habits.order === "interleaved");
+    const before = sayBefore(habits.again, created, events, number);
+    const stream = typedSse(created, ...before, ...events, { type: "response.completed", response });
     const result = await askDialect("responses", stream);
     const seen = JSON.stringify(result.reply?.calls.map(brief));
     // Nothing tells which call such pieces are of: then a call is right, or it cannot run.
@@ -101,11 +116,14 @@ test("any way of saying calls as blocks of a message gives these calls, or none 
     thought: ["none", "signed at once", "signed later", "redacted"],
     reason: ["right", "lying", "missing", "early"],
     end: ["message_stop", "clean", "broken"],
+    again: ["nothing", "the reply", "its items"],
   });
   for (const [number, habits] of all.entries()) {
-    if (number % 2 === 0) continue;
+    if (number % 5 !== 1) continue;
     if (habits.deltas === "none" && habits.input !== "whole") continue;
     if (habits.order === "interleaved" && habits.index !== "counted") continue;
+    // Without ids and numbers a block that comes again is another one.
+    if (habits.again === "its items" && (habits.ids === "missing" || habits.reason === "early")) continue;
     const place = (call: number) => {
       const index = { counted: call + 1, reused: 0, missing: undefined }[habits.index];
       return index === undefined ? {} : { index };
@@ -137,8 +155,10 @@ test("any way of saying calls as blocks of a message gives these calls, or none 
     });
     const blocks = order(lists, habits.order === "interleaved");
     const finish = (stop_reason: string) => ({ type: "message_delta", delta: { stop_reason }, usage: { output_tokens: 7 } });
+    const start = { type: "message_start", message: { usage: { input_tokens: 5, output_tokens: 1 } } };
     const stream = typedSse(
-      { type: "message_start", message: { usage: { input_tokens: 5, output_tokens: 1 } } },
+      start,
+      ...sayBefore(habits.again, start, blocks, number),
       ...thoughts,
       ...(thoughts.length > 0 ? [{ type: "content_block_stop", index: 0 }] : []),
       { type: "ping" },

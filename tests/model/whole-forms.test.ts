@@ -6,7 +6,7 @@ import type { ModelReply } from "../../lib/model/model.ts";
 import { createResponsesModel } from "../../lib/model/responses.ts";
 import { delta, type EndpointReply, type FixtureEndpoint, sse, startEndpoint } from "../fixtures/endpoint.ts";
 import { type TypedDocument, typedSse } from "../fixtures/sse.ts";
-import { HELLO, replyOf } from "./asking.ts";
+import { collect, HELLO, replyOf } from "./asking.ts";
 
 const models = { chat: createChatModel, responses: createResponsesModel, anthropic: createAnthropicModel };
 const open: FixtureEndpoint[] = [];
@@ -41,6 +41,14 @@ async function readyBefore(wire: keyof typeof models, first: string, rest: strin
   return { ready, calls: brief(reply) };
 }
 
+/** The reply, and the text that live readers were told of it. */
+async function tellAll(wire: keyof typeof models, write: string) {
+  const events = await collect(await modelFor(wire, { steps: [{ write }] }));
+  const last = events.at(-1);
+  if (last?.type !== "finished") throw new Error("the stream ended without a reply");
+  return { reply: last.reply, told: events.flatMap((event) => event.type === "text" ? [event.text] : []).join("") };
+}
+
 function brief(reply: ModelReply | undefined): readonly string[] {
   return (reply?.calls ?? []).map((call) => `${call.provider_id ?? "-"} ${call.name} ${call.arguments}`);
 }
@@ -65,7 +73,7 @@ describe("a Messages stream", () => {
 
   test("that has deltas after an input counts the deltas, and never joins the two", async () => {
     expect(await readyBefore("anthropic", typedSse(START, tool({ n: 1 })), typedSse(piece('{"n"'), piece(":2}"), STOP, ...END))).toEqual({
-      ready: ['{"n":1}'],
+      ready: ['{"n":1}', '{"n":2}'],
       calls: ['a t {"n":2}'],
     });
     expect(brief(await replyTo("anthropic", START, tool({}), piece('{"n"'), piece(":2}"), STOP, ...END))).toEqual(['a t {"n":2}']);
@@ -84,6 +92,35 @@ describe("a Messages stream", () => {
       'a t {"n":1}',
       '- t {"n":1}',
     ]);
+  });
+
+  test("may begin a block once more with its id: that is one call, whatever of it comes again", async () => {
+    const all = [piece('{"n"'), piece(":1}")];
+    for (
+      const said of [
+        [tool({}), ...all, STOP, tool({}), ...all, STOP],
+        [tool({}), ...all.slice(0, 1), tool({}), ...all, STOP],
+        [tool({}), ...all.slice(0, 1), tool({}), ...all.slice(1), STOP],
+        [tool({}), ...all, tool({}), STOP],
+        [tool({}), STOP, tool({}), ...all, STOP],
+        [tool({}), ...all, STOP, tool({ n: 1 }), STOP],
+        [tool({ n: 2 }), STOP, tool({ n: 1 }), STOP],
+      ]
+    ) {
+      expect([said, brief(await replyTo("anthropic", START, ...said, ...END))]).toEqual([said, ['a t {"n":1}']]);
+    }
+    expect(brief(await replyTo("anthropic", START, tool({}), ...all, STOP, tool({}), ...all.slice(0, 1), ...END))).toEqual(['a t {"n"']);
+  });
+
+  test("may begin as a whole once more, under whatever ids: only what it says then counts", async () => {
+    const word = (text: string) => ({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } });
+    const first = [START, word("He"), word("llo"), tool({}), piece('{"n":')];
+    const again = { ...tool({}), content_block: { type: "tool_use", id: "b", name: "t", input: {} } };
+    const { reply, told } = await tellAll(
+      "anthropic",
+      typedSse(...first, START, word("Hello"), word("!"), again, piece('{"n":1}'), ...END),
+    );
+    expect([reply.text, told, brief(reply)]).toEqual(["Hello!", "Hello!", ['b t {"n":1}']]);
   });
 
   test("may use an index again for another block, with or without ids", async () => {
@@ -188,6 +225,60 @@ describe("a Responses stream", () => {
     const output = [wire('{"n":0}', { id: "fc_0", call_id: "z" }), wire('{"n":1}')];
     const reply = await replyTo("responses", added(wire("")), done(wire('{"n":1}')), completed(...output));
     expect(brief(reply)).toEqual(['a t {"n":1}', 'z t {"n":0}']);
+  });
+
+  test("may begin an item once more with its id: that is one call, whatever of it comes again", async () => {
+    const pieces = ['{"n"', ":1}"].map((delta) => ({
+      type: "response.function_call_arguments.delta",
+      item_id: "fc_1",
+      output_index: 0,
+      delta,
+    }));
+    const all = [added(wire("")), ...pieces];
+    const end = done(wire('{"n":1}'));
+    for (
+      const said of [
+        [...all, ...all, end],
+        [...all, end, ...all, end],
+        [added(wire("")), ...all, end],
+        [added(wire("")), ...pieces.slice(0, 1), ...all],
+        [...all, added(wire('{"n":1}')), end],
+        [...all, end, added(wire(""))],
+        [...all, added(wire(""), 4), end],
+      ]
+    ) {
+      for (const last of [completed(), completed(wire('{"n":1}'))]) {
+        expect([said, brief(await replyTo("responses", ...said, last))]).toEqual([said, ['a t {"n":1}']]);
+      }
+    }
+    const others = [added(wire("", { name: "u" })), added(wire("", { id: "fc_2" }), 1), added(wire("", { call_id: "b" }), 2)];
+    expect(brief(await replyTo("responses", added(wire("")), ...others, completed()))).toHaveLength(4);
+  });
+
+  test("asks for no call that its last event does not list, if that lists anything and is complete", async () => {
+    const stream = [
+      added(wire("")),
+      done(wire('{"n":1}')),
+      added({ type: "reasoning", id: "r", encrypted_content: "x" }, 1),
+      added(wire("", { id: "fc_2", call_id: "b" }), 2),
+      done(wire('{"n":1}', { id: "fc_2", call_id: "b" }), 2),
+    ];
+    const listed = await replyTo("responses", ...stream, completed(wire('{"n":1}', { id: "fc_2", call_id: "b" })));
+    expect(brief(listed)).toEqual(['b t {"n":1}']);
+    expect(listed.provider_blocks).toMatchObject([{ blocks: [{ opaque: { id: "r" } }, { call: 0 }] }]);
+    expect(brief(await replyTo("responses", ...stream, completed(said("none"))))).toEqual([]);
+    expect(brief(await replyTo("responses", ...stream, completed()))).toHaveLength(2);
+  });
+
+  test("may begin as a whole once more, or a text of it: only what it says then counts, and is told once", async () => {
+    const created = { type: "response.created", response: {} };
+    const message = added({ type: "message", id: "msg_1", content: [] });
+    const begun = [created, message, word("Hel"), word("lo"), added(wire(""), 1)];
+    const again = [message, word("Hello"), word("!"), added(wire('{"n":1}', { id: "x", call_id: "y" }), 1)];
+    const whole = await tellAll("responses", typedSse(...begun, created, ...again, completed()));
+    expect([whole.reply.text, whole.told, brief(whole.reply)]).toEqual(["Hello!", "Hello!", ['y t {"n":1}']]);
+    const text = await tellAll("responses", typedSse(...begun, ...again.slice(0, 3), completed(said("Hello!"))));
+    expect([text.reply.text, text.told, brief(text.reply)]).toEqual(["Hello!", "Hello!", []]);
   });
 
   test("may say a text only as a whole: the part's, the item's, a refusal's", async () => {
