@@ -10,9 +10,12 @@ import { writeFailure } from "./failure.ts";
 import { fold } from "./fold.ts";
 import { flush, openShell, type Out, type Shell } from "./terminal.ts";
 
+/** How far a word may be from what there is for "did you mean": git's weights, and not as far, as our names are short. */
+const SLIPS = { threshold: 4, weights: { insertion: 1, deletion: 3, substitution: 2, transposition: 0 } };
+
 const application = buildApplication(commandTree, {
   name: calledName(),
-  scanner: { caseStyle: "allow-kebab-for-camel", allowArgumentEscapeSequence: true },
+  scanner: { caseStyle: "allow-kebab-for-camel", allowArgumentEscapeSequence: true, distanceOptions: SLIPS },
   documentation: { caseStyle: "convert-camel-to-kebab", onlyRequiredInUsageLine: true },
   localization: {
     text: {

@@ -32,12 +32,18 @@ async function* once(server: string): AsyncGenerator<Finding> {
 function toLines(finding: Finding, { colors, columns }: Out): readonly string[] {
   const { check, level, text } = finding;
   const paint = level === "error" ? colors.red : level === "warning" ? colors.yellow : colors.dim;
-  const room = Math.max(20, columns - INDENT);
+  // Where there is no room for a second column, the text stands below.
+  const indent = columns - INDENT >= LEAST_TEXT ? INDENT : 2;
+  const room = columns - indent;
   const lines = [...wrap(printable(text), room), ...("remedy" in finding ? wrap(`-> ${printable(finding.remedy)}`, room) : [])];
-  return lines.map((line, index) =>
-    index === 0 ? `${paint(level.padEnd(8))}${colors.bold(check.padEnd(12))} ${line}` : `${" ".repeat(INDENT)}${line}`
-  );
+  const [first = "", ...others] = lines;
+  const label = paint(level.padEnd(8));
+  const head = indent === INDENT
+    ? [`${label}${colors.bold(check.padEnd(12))} ${first}`]
+    : [label + colors.bold(check), " ".repeat(indent) + first];
+  return [...head, ...others.map((line) => " ".repeat(indent) + line)];
 }
 
 /** Level, check, and what is between. */
 const INDENT = 21;
+const LEAST_TEXT = 32;

@@ -2,8 +2,9 @@ import { isKnown, type LogRow, type SessionEvent, type SessionState, stateOf, tr
 import { withAgent } from "../agent.ts";
 import type { JsonFlag } from "../flags.ts";
 import type { Ending } from "../ending.ts";
+import { fold } from "../fold.ts";
 import { createNarrator } from "../narration.ts";
-import { oneLine, type Out, printable, type Shell } from "../terminal.ts";
+import { oneLine, type Out, printable, type Shell, wrap } from "../terminal.ts";
 
 export async function showSession(shell: Shell, flags: JsonFlag, id: string): Promise<Ending> {
   const { rows, held } = await withAgent(shell, {}, async (agent) => {
@@ -38,7 +39,8 @@ function toObject(id: string, state: SessionState, status: string): object {
 function writeTranscript(out: Out, id: string, { header, speculation }: SessionState, rows: readonly LogRow[]): void {
   const { dim } = out.colors;
   const facts = header === null ? [] : [header.model, header.mode, header.workspace, header.opened_at];
-  out.write(`${dim([id, ...facts].map((fact) => oneLine(fact, 200)).join(" · "))}\n`);
+  const head = [id, ...facts].map((fact) => oneLine(fact, 200)).join(" · ");
+  for (const line of out.isTerminal ? wrap(head, out.columns) : [head]) out.write(`${dim(line)}\n`);
   const narrate = createNarrator(out);
   const early = new Map<string, string>();
   for (const row of rows) {
@@ -65,11 +67,19 @@ function discardOf(event: SessionEvent, early: ReadonlyMap<string, string>, { co
 }
 
 /** What was said, by either side; and how a turn ended, if not well. */
-function wordsOf(event: SessionEvent, { colors }: Out): string | null {
-  if (event.type === "prompted") return `\n${colors.bold(`> ${printable(event.text)}`)}`;
-  if (event.type === "reply_committed") return printable(event.text).trimEnd();
+function wordsOf(event: SessionEvent, out: Out): string | null {
+  const { colors, columns } = out;
+  if (event.type === "prompted") return `\n${colors.bold(folded(`> ${printable(event.text)}`, out))}`;
+  if (event.type === "reply_committed") return folded(printable(event.text).trimEnd(), out);
   if (event.type === "turn_ended" && event.reason !== "completed") {
-    return colors.red(`${event.reason}${event.detail === undefined ? "" : `: ${oneLine(event.detail, 400)}`}`);
+    const ended = `${event.reason}${event.detail === undefined ? "" : `: ${oneLine(event.detail, 400)}`}`;
+    return wrap(ended, columns).map(colors.red).join("\n");
   }
   return null;
+}
+
+/** On a terminal; but for blocks of code, whose lines are to be copied. */
+function folded(text: string, { isTerminal, columns }: Out): string {
+  if (!isTerminal) return text;
+  return text.split(/^(```[\s\S]*?^```)/m).map((part, index) => index % 2 === 1 ? part : fold(part, columns)).join("");
 }

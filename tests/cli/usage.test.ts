@@ -160,3 +160,11 @@ describe("the command line explains itself", () => {
     expect((await runOrrery(["--help"], { home, env: { FORCE_COLOR: "1", NO_COLOR: "1" } })).stdout).not.toContain("\x1b[");
   });
 });
+
+test("a slip of the fingers is told of the command that is near, and another word of none", async () => {
+  const said = async (word: string) => (await runOrrery([word], { home })).stderr;
+  for (const [word, near] of [["rnu", "run"], ["sesions", "sessions"], ["cofnig", "config"], ["demoo", "demo"]] as const) {
+    expect(await said(word)).toContain(`did you mean \`${near}\`?`);
+  }
+  for (const word of ["nope", "frob"]) expect(await said(word)).not.toContain("did you mean");
+}, 30_000);
