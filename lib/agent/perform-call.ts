@@ -73,7 +73,7 @@ export async function settleLostCall(call: CallState, { ports }: Turn): Promise<
     type: "end_call",
     at: now(),
     call: call.call,
-    outcome: { kind: "unknown", cause: "runtime_died" },
+    outcome: { kind: "unknown", cause: "not_recorded" },
     result,
     duration_ms: 0,
   });

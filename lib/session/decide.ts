@@ -282,19 +282,25 @@ function interruptedAttempt(turn: Running, attempt: number): Body {
 function unknownEnd(call: CallState, state: SessionState, command: Resume): Body {
   const { status } = call;
   const ran = status.kind === "running" ? elapsed(status.since, lastSign(status.since, state, command)) : 0;
-  const text = `The outcome of this call is unknown: ${whyUnknown(call, ran, command.at)}. ` +
+  const text = `The outcome of this call is unknown: ${whyUnknown(call, ran, command)}. ` +
     "It may have done all, part or none of its work, and it was not run again. Check before repeating it.";
-  return end(call.call, { kind: "unknown", cause: "runtime_died" }, { is_error: true, text }, ran);
+  // A log without an owner that went tells of nobody's death.
+  const cause = command.held === undefined ? "not_recorded" : "runtime_died";
+  return end(call.call, { kind: "unknown", cause }, { is_error: true, text }, ran);
 }
 
-function whyUnknown({ name, status }: CallState, ran: number, at: string): string {
+/** That there is no end is all the log says of it: a runtime that cannot write lives on for a while. */
+function whyUnknown({ name, status }: CallState, ran: number, { at, held }: Resume): string {
   if (status.kind !== "running") return `an event that cannot be read may have been the start of "${name}"`;
   const process = status.process === undefined
     ? "whether its process had started is not recorded"
     : `its process was ${status.process.pid}`;
   const atMost = Math.max(ran, elapsed(status.since, at));
-  return `the runtime ended while "${name}" was running (started ${status.since}, ${process}; it had run for at least ${seconds(ran)}, ` +
-    `when the runtime last gave a sign of life, and at most ${seconds(atMost)}, when the runtime was found to be gone)`;
+  const [sign, found] = held === undefined
+    ? ["the last of its turn was recorded", "the session was taken up"]
+    : ["its runtime last gave a sign of life", "that was found to be gone"];
+  return `no end of "${name}" is recorded: its runtime went, or could not write, before it was (started ${status.since}, ${process}; ` +
+    `it had run for at least ${seconds(ran)}, when ${sign}, and at most ${seconds(atMost)}, when ${found})`;
 }
 
 /** When the runtime that began this is last known to have lived. How long it ran after that, nothing tells. */

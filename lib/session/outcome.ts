@@ -14,8 +14,9 @@ export const Outcome = v.variant("kind", [
   /** `reason`: `denied`, `cancelled`, `forked` or `cannot_start`. */
   v.object({ kind: v.literal("not_started"), reason: v.string() }),
   /**
-   * `cause`: `runtime_died`, `worker_died`, `host_died`, `server_lost`, `child_failed`, or `not_recorded` (only in a report, never in
-   * the log); the effects of the call are not known.
+   * `cause`: `worker_died`, `host_died`, `server_lost`, `child_failed`, or, where there is no record of the call's end,
+   * `runtime_died` (its owner is known to have gone without giving the session back, then or later) and `not_recorded`
+   * (nothing more is known); the effects of the call are not known.
    */
   v.object({ kind: v.literal("unknown"), cause: v.string() }),
 ]);

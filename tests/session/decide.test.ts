@@ -136,23 +136,32 @@ describe("decide() on interruption", () => {
       const [call] = state.turn.kind === "running" ? entriesOf(state).flatMap((entry) => entry.kind === "reply" ? entry.calls : []) : [];
       return [call?.status.kind === "ended" ? call.status.duration_ms : null, transcript(state).at(-1)];
     };
-    const text = (process: string, ran: string) =>
-      `The outcome of this call is unknown: the runtime ended while "change" was running (started ${AT}, ${process}; ` +
-      `it had run for at least ${ran} s, when the runtime last gave a sign of life, and at most 22.3 s, when the runtime was found to be gone). ` +
+    const text = (process: string, ran: string, sign = "its runtime last gave a sign of life", found = "that was found to be gone") =>
+      `The outcome of this call is unknown: no end of "change" is recorded: its runtime went, or could not write, before it was ` +
+      `(started ${AT}, ${process}; it had run for at least ${ran} s, when ${sign}, and at most 22.3 s, when ${found}). ` +
       "It may have done all, part or none of its work, and it was not run again. Check before repeating it.";
+    const unowned = (process: string, ran: string) => text(process, ran, "the last of its turn was recorded", "the session was taken up");
     const result = { role: "tool", id: "p0", name: "change", is_error: true } as const;
     const [process, none] = ["its process was 4711", "whether its process had started is not recorded"];
-    expect(told(null)).toEqual([0, { ...result, text: text(none, "0.0") }]);
+    expect(told(null)).toEqual([0, { ...result, text: unowned(none, "0.0") }]);
     // The last event of the turn, and the lease if whoever held it may have begun the call.
-    expect(told(null, { ...spawned, at: "2026-01-02T03:04:06.078Z" })).toEqual([400, { ...result, text: text(process, "0.4") }]);
+    expect(told(null, { ...spawned, at: "2026-01-02T03:04:06.078Z" })).toEqual([400, { ...result, text: unowned(process, "0.4") }]);
     const held = { from: "2026-01-02T03:04:00.000Z", until: "2026-01-02T03:04:06.778Z" };
     expect(told(held, spawned)).toEqual([1100, { ...result, text: text(process, "1.1") }]);
     expect(told({ ...held, from: "2026-01-02T03:04:06.000Z" }, spawned)).toEqual([0, { ...result, text: text(process, "0.0") }]);
     // What a runtime records that opened the session and died before it resumed tells nothing of the call.
     const opened: Command = { type: "change_mode", at: "2026-01-02T03:04:20.000Z", mode: "yolo", by: "user" };
-    expect(told(null, spawned, opened)).toEqual([0, { ...result, text: text(process, "0.0") }]);
+    expect(told(null, spawned, opened)).toEqual([0, { ...result, text: unowned(process, "0.0") }]);
     // A clock that was set back.
     expect(told({ ...held, until: "2026-01-02T05:00:00.000Z" }, spawned)[0]).toBe(22_250);
+  });
+
+  test("says that a runtime died only of one that went without giving the session back", () => {
+    const running = [OPEN, PROMPT, ...STEP, reply(["change"]), allow(1), start(1)];
+    const causeOf = (command: Command) =>
+      after(...running, command).events.flatMap((event) => event.type === "call_ended" ? [event.outcome] : []);
+    expect(causeOf({ type: "resume", at: AT })).toEqual([{ kind: "unknown", cause: "not_recorded" }]);
+    expect(causeOf({ type: "resume", at: AT, held: { from: AT, until: AT } })).toEqual([{ kind: "unknown", cause: "runtime_died" }]);
   });
 
   test("closes the attempt that was open, so that the step can go on", () => {
