@@ -88,5 +88,6 @@ function extras(event: Ended): readonly string[] {
     ...(event.truncated === undefined ? [] : ["output cut"]),
     ...(reaped === 0 ? [] : [`ended ${reaped} left behind`]),
     ...(uncertain === 0 ? [] : [`ended ${uncertain} left behind by this or another call`]),
+    ...(event.reaped_omitted === undefined ? [] : [`ended ${event.reaped_omitted} more`]),
   ];
 }

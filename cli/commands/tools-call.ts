@@ -31,7 +31,7 @@ export async function callTool(shell: Shell, flags: ToolCallFlags, name: string)
 }
 
 function toObject(call: ToolCall): object {
-  const { tool, result, outcome, duration_ms, truncated, reaped, exports, env_withheld, printed, refusal, notices } = call;
+  const { tool, result, outcome, duration_ms, truncated, reaped, reaped_omitted, exports, env_withheld, printed, refusal, notices } = call;
   return {
     schema_version: 1,
     tool,
@@ -40,6 +40,7 @@ function toObject(call: ToolCall): object {
     duration_ms,
     ...(truncated === undefined ? {} : { truncated }),
     ...(reaped === undefined ? {} : { reaped }),
+    ...(reaped_omitted === undefined ? {} : { reaped_omitted }),
     ...(exports === undefined ? {} : { exports }),
     ...(env_withheld === undefined ? {} : { env_withheld }),
     ...(printed === undefined ? {} : { printed }),
@@ -51,7 +52,7 @@ function toObject(call: ToolCall): object {
 /** The result goes out as a model gets it; only on a terminal it is made harmless and ends its line. */
 function writeResult(
   { out, err }: Shell,
-  { tool, result, outcome, duration_ms, truncated, reaped = [], exports, printed = "", refusal, notices }: ToolCall,
+  { tool, result, outcome, duration_ms, truncated, reaped = [], reaped_omitted = 0, exports, printed = "", refusal, notices }: ToolCall,
 ): void {
   const { text, is_error } = result;
   out.write(out.isTerminal ? `${printable(text).replace(/\n$/, "")}\n` : text);
@@ -62,7 +63,7 @@ function writeResult(
     refusal === undefined ? outcomeText({ outcome, result }) : `refused: ${refusal.by}`,
     formatMs(duration_ms),
     ...(truncated === undefined ? [] : [`output cut (${truncated.stdout_bytes} + ${truncated.stderr_bytes} bytes)`]),
-    ...(reaped.length === 0 ? [] : [`ended ${reaped.length} left behind`]),
+    ...(reaped.length === 0 ? [] : [`ended ${reaped.length + reaped_omitted} left behind`]),
     ...(withheld.length === 0 ? [] : [`not exported: ${withheld.map(({ name, reason }) => `${name} (${reason})`).join(", ")}`]),
   ];
   err.write(`${(is_error ? err.colors.red : err.colors.dim)(oneLine(`${tool}: ${facts.join(" · ")}`, 1000))}\n`);

@@ -2,7 +2,7 @@
 import { inputDigest } from "../gate/authorize.ts";
 import type { Command } from "../session/command.ts";
 import type { Run } from "../session/launch.ts";
-import type { Outcome } from "../session/outcome.ts";
+import type { Outcome, ReapedProcess } from "../session/outcome.ts";
 import type { CallState } from "../session/state.ts";
 import { now } from "./ids.ts";
 import { recordNotices, refuseInherited } from "./judge-call.ts";
@@ -113,6 +113,15 @@ function toEnd(
     ...(plan.kind === "launch" && plan.launch.kind === "process" && ports.env_withheld.length > 0
       ? { env_withheld: [...ports.env_withheld] }
       : {}),
-    ...(run.reaped.length === 0 ? {} : { reaped: [...run.reaped] }),
+    ...toReaped(run.reaped),
   };
+}
+
+/** So many are named; of a flood the others are counted. */
+const REAPED_NAMED = 20;
+
+function toReaped(all: Run["reaped"]): { readonly reaped?: ReapedProcess[]; readonly reaped_omitted?: number } {
+  if (all.length === 0) return {};
+  const reaped_omitted = all.length - REAPED_NAMED;
+  return { reaped: all.slice(0, REAPED_NAMED), ...(reaped_omitted > 0 ? { reaped_omitted } : {}) };
 }

@@ -33,6 +33,8 @@ export interface ToolCall {
   readonly truncated?: Truncated;
   /** Processes that it left behind, and that were ended. */
   readonly reaped?: readonly ReapedProcess[];
+  /** How many more there were. */
+  readonly reaped_omitted?: number;
   /** What a Stella tool found in its environment, by the names of the variables, and what it did not. */
   readonly exports?: { readonly made: readonly string[]; readonly withheld: readonly WithheldExport[] };
   /** Names of variables that its process was not given. */
@@ -167,7 +169,7 @@ class Witness {
 function toToolCall(tool: string, witness: Witness, toolbox: Toolbox, ports: TurnPorts): ToolCall {
   const { denied, ended, notices } = witness;
   if (ended === null) throw new Error(`Cannot tell how the call of "${tool}" ended: its end was not recorded`);
-  const { result, outcome, duration_ms, truncated, reaped, env_withheld } = ended;
+  const { result, outcome, duration_ms, truncated, reaped, reaped_omitted, env_withheld } = ended;
   const exports = exportsOf(tool, witness, ports);
   // Of other tools what they print is the result.
   const printed = ports.tools.find(tool)?.origin.system === "sdk" ? witness.printed.toWellFormed() : "";
@@ -178,6 +180,7 @@ function toToolCall(tool: string, witness: Witness, toolbox: Toolbox, ports: Tur
     duration_ms,
     ...(truncated === undefined ? {} : { truncated }),
     ...(reaped === undefined ? {} : { reaped }),
+    ...(reaped_omitted === undefined ? {} : { reaped_omitted }),
     ...(exports === null ? {} : { exports }),
     ...(env_withheld === undefined ? {} : { env_withheld }),
     ...(printed === "" ? {} : { printed }),

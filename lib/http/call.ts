@@ -51,8 +51,10 @@ function toDetail(id: string, reply: EventOf<"reply_committed">, events: readonl
   };
 }
 
-function endOf({ duration_ms, speculation, truncated, exports_withheld, env_withheld, reaped }: EventOf<"call_ended">): object {
-  return { duration_ms, speculation, truncated, exports_withheld, env_withheld, reaped };
+function endOf(
+  { duration_ms, speculation, truncated, exports_withheld, env_withheld, reaped, reaped_omitted }: EventOf<"call_ended">,
+): object {
+  return { duration_ms, speculation, truncated, exports_withheld, env_withheld, reaped, reaped_omitted };
 }
 
 /** The state of a log that holds nothing but this one call. */

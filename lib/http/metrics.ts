@@ -79,7 +79,7 @@ function watchSessions(registers: Registry[]): (event: FeedEvent) => void {
       calls.inc({ outcome: event.outcome.kind });
       durations.observe({ outcome: event.outcome.kind }, event.duration_ms / 1000);
       if (event.speculation !== undefined) speculations.inc({ stage: "adopted" });
-      if (event.reaped !== undefined) reaped.inc(event.reaped.length);
+      if (event.reaped !== undefined) reaped.inc(event.reaped.length + (event.reaped_omitted ?? 0));
     } else if (event.type === "speculation_started") speculations.inc({ stage: "started" });
     else if (event.type === "speculation_discarded") speculations.inc({ stage: "discarded" });
     else if (event.type === "reply_committed") attempts.inc({ result: "committed" });

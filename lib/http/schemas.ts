@@ -173,6 +173,8 @@ export const CallDetail = v.object({
   exports_withheld: v.optional(v.array(WithheldExport)),
   env_withheld: v.optional(v.array(v.string())),
   reaped: v.optional(v.array(v.object({ pid: v.number(), command: v.string() }))),
+  /** How many more there were. */
+  reaped_omitted: v.optional(natural),
 });
 
 export const Tools = v.object({

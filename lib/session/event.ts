@@ -144,7 +144,9 @@ export const bodies = {
     truncated: v.optional(Truncated),
     exports_withheld: v.optional(v.array(WithheldExport)),
     env_withheld: v.optional(v.array(v.string())),
+    /** The first of them; `reaped_omitted`: how many more there were. */
     reaped: v.optional(v.array(ReapedProcess)),
+    reaped_omitted: v.optional(natural),
   }),
   task_changed: v.object({ task: TaskRecord }),
   state_changed: v.object({ key: v.string(), value: v.nullable(v.string()) }),

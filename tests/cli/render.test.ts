@@ -91,6 +91,7 @@ describe("a narrator", () => {
     expect(facts({ outcome: { kind: "returned" }, result })).toBe("error · 12 ms");
     expect(facts({ truncated: { stdout_bytes: 9, stderr_bytes: 0 }, reaped: [{ pid: 9, command: "sleep" }] }))
       .toBe("ok · 12 ms · output cut · ended 1 left behind");
+    expect(facts({ reaped: [{ pid: 9, command: "sleep" }], reaped_omitted: 8 })).toBe("ok · 12 ms · ended 1 left behind · ended 8 more");
   });
 
   test("tells of a failed attempt with what comes next", () => {

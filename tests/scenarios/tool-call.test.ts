@@ -19,6 +19,7 @@ interface Called {
   readonly duration_ms: number;
   readonly truncated?: Readonly<Record<string, number>>;
   readonly reaped?: readonly { readonly pid: number; readonly command: string }[];
+  readonly reaped_omitted?: number;
   readonly exports?: { readonly made: readonly string[]; readonly withheld: readonly { readonly name: string; readonly reason: string }[] };
   readonly env_withheld?: readonly string[];
   readonly refusal?: { readonly by: string; readonly reason: string };
@@ -64,6 +65,16 @@ describe("a call", () => {
     }]);
     const plain = await runOrrery(["tools", "call", "leaves", "--trust-workspace"], start());
     expect([plain.stdout, plain.stderr]).toEqual(["left\n", expect.stringContaining("ended 1 left behind")]);
+  }, 30_000);
+
+  test("names the first of many that it left behind, and counts the others", async () => {
+    const many =
+      "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23; do sleep 600 </dev/null >/dev/null 2>&1 & done; echo left";
+    await workspace.tool("leaves", many);
+    const { record } = await call("leaves", "{}");
+    expect([record.reaped?.length, record.reaped_omitted]).toEqual([20, 3]);
+    const plain = await runOrrery(["tools", "call", "leaves", "--trust-workspace"], start());
+    expect(plain.stderr).toContain("ended 23 left behind");
   }, 30_000);
 
   test("has the documented record", async () => {

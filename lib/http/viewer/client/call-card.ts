@@ -137,7 +137,7 @@ function detailsOf(call: Call): readonly Node[] {
 
 function endFacts(ended: Call["ended"]): readonly string[] {
   if (ended === undefined) return [];
-  const { truncated, reaped = [], exports_withheld = [], env_withheld = [], outcome } = ended;
+  const { truncated, reaped = [], reaped_omitted = 0, exports_withheld = [], env_withheld = [], outcome } = ended;
   return [
     outcomeText(outcome),
     ...(truncated === undefined ? [] : [
@@ -146,6 +146,7 @@ function endFacts(ended: Call["ended"]): readonly string[] {
       } of stderr`,
     ]),
     ...reaped.map(({ pid, command }) => `process ${pid} was left and has been ended: ${toLine(command, 120)}`),
+    ...(reaped_omitted === 0 ? [] : [`${reaped_omitted} more processes were left and have been ended`]),
     ...exports_withheld.map(({ name, reason }) => `${toLine(name, 80)} was not exported: ${toLine(reason, 120)}`),
     ...(env_withheld.length === 0 ? [] : [`withheld from its environment: ${toLine(env_withheld.join(", "), 200)}`]),
   ].map(toVisible);
