@@ -5,10 +5,16 @@
  * X1  Nothing is given out of a log in which an event cannot be read, from that event on; the reason names it.
  * X2  What is not sound is refused with its line, and then nothing of it is in the journal.
  * X3  Neither way holds more than a page of the log in memory.
+ * X4  A log that no session can have written is not sound. What follows an event of a type that is not known here may be
+ *     due to that event, and is taken as it is.
  */
 import type { Intake, Journal } from "../journal/journal.ts";
 import { upcast } from "../journal/upcast.ts";
+import { emptyList } from "../session/append-list.ts";
 import { isKnown, type StoredEvent } from "../session/event.ts";
+import { evolve } from "../session/evolve.ts";
+import { findContradiction } from "../session/sequence.ts";
+import { initialState, type SessionState } from "../session/state.ts";
 import { checkExists } from "./sessions.ts";
 
 /** A log that cannot be given out or taken in; the message says where and why. */
@@ -52,11 +58,13 @@ export async function importLog(journal: Journal, chunks: AsyncIterable<Uint8Arr
   let page: Page = emptyPage;
   let session = "";
   let number = 0;
+  let before: SessionState | null = initialState;
   try {
     for await (const bytes of splitLines(chunks)) {
       number++;
       const { event, text } = readLine(bytes, number, session);
       session = event.session;
+      before = follow(before, event, number);
       intake ??= journal.openIntake(session);
       page = { events: [...page.events, event], texts: [...page.texts, text], bytes: page.bytes + bytes.length };
       if (page.events.length < PAGE_ROWS && page.bytes < PAGE_BYTES) continue;
@@ -84,6 +92,9 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 function readLine(bytes: Uint8Array, number: number, session: string): { readonly event: StoredEvent; readonly text: string } {
   try {
     const text = decoder.decode(bytes);
+    if (text.endsWith("\r")) {
+      throw new UnsoundLog("it ends with a carriage return, so the file was changed on its way: lines end with \\n alone");
+    }
     const event = upcast(JSON.parse(text));
     checkPlace(event, number, session);
     return { event, text };
@@ -91,6 +102,14 @@ function readLine(bytes: Uint8Array, number: number, session: string): { readonl
     const reason = error instanceof TypeError ? "it is not valid UTF-8" : error instanceof Error ? error.message : String(error);
     throw new UnsoundLog(`Cannot import line ${number}: ${reason}`, { cause: error });
   }
+}
+
+/** X4. Null once it cannot be told. Of what was said before nothing is needed (X3). */
+function follow(before: SessionState | null, event: StoredEvent, number: number): SessionState | null {
+  if (before === null || !isKnown(event)) return null;
+  const problem = findContradiction(before, event);
+  if (problem !== null) throw new UnsoundLog(`Cannot import line ${number}: ${problem}`);
+  return { ...evolve(before, event), history: emptyList() };
 }
 
 /** One session, from its beginning, without a gap. */

@@ -53,7 +53,7 @@ describe("a log that is taken in", () => {
     const head = { v: 1, session, at: "2026-11-01T00:00:00.000Z" };
     const future = `{"v":7,"session":"${session}","seq":2,"at":"${head.at}","type":"planet_seen","mass":1234567890123456789.50,"a":1.0}\n`;
     const spaced =
-      `{ "type": "notice", "v": 1, "session": "${session}", "seq": 3, "at": "${head.at}", "level": "info",\t"code": "c", "text": "\\u00e4", "later": {"x": 1e400} }\r\n`;
+      `{ "type": "notice", "v": 1, "session": "${session}", "seq": 3, "at": "${head.at}", "level": "info",\t"code": "c", "text": "\\u00e4", "later": {"x": 1e400} }\t\n`;
     const text = lines([opened(session)]) + future + spaced;
     expect(await roundTrip(text)).toBe(text);
   });
@@ -81,6 +81,35 @@ describe("a log that is taken in", () => {
       [lines([...sampleSession(session, 500), { v: 1 }]), "line 501"],
     ];
     for (const [text, reason] of cases) expect(await refusal(text)).toContain(reason);
+  });
+
+  test("is refused with the line and the reason if no session can have written it", async () => {
+    const sample = sampleSession(session, 13);
+    const at = (type: string) => sample.findIndex((event) => event.type === type);
+    const renumbered = (events: readonly object[]) => lines(events.map((event, index) => ({ ...event, seq: index + 1 })));
+    const twice = (type: string) => renumbered(sample.flatMap((event, index) => index === at(type) ? [event, event] : [event]));
+    const moved = (type: string, to: number) => renumbered(sample.toSpliced(at(type), 1).toSpliced(to - 1, 0, sample[at(type)] as object));
+    const without = (type: string) => renumbered(sample.toSpliced(at(type), 1));
+    expect(await roundTrip(lines(sample))).toBe(lines(sample));
+    const cases: readonly (readonly [string, string])[] = [
+      [twice("call_started"), 'line 8: it is of type "call_started", and call_'],
+      [twice("call_ended"), 'line 10: it is of type "call_ended", and call_'],
+      [twice("reply_committed"), 'line 6: it is of type "reply_committed", and no step waits for a reply'],
+      [twice("turn_ended"), 'line 14: it is of type "turn_ended", and no turn is open'],
+      [moved("turn_ended", 3), 'line 4: it is of type "step_started", and no turn is open'],
+      [moved("turn_ended", 5), 'line 6: it is of type "reply_committed", and no turn is open'],
+      [moved("turn_ended", 8), "line 8: the turn cannot end while call_"],
+      [without("prompted"), 'line 2: it is of type "step_started", and no turn is open'],
+      [without("reply_committed"), 'line 5: it is of type "call_allowed", and call_'],
+      [without("call_allowed"), "is requested"],
+      [without("call_ended"), "line 9: a step cannot begin while call_"],
+      [renumbered([...sample, prompted(session, 14, "again")]), "line 14: it begins turn 1, and turn 1 was there before"],
+      [lines(sample).replaceAll("\n", "\r\n"), "line 1: it ends with a carriage return"],
+    ];
+    for (const [text, reason] of cases) expect(await refusal(text)).toContain(reason);
+    const future = { v: 1, session, seq: 0, at: "2026-11-01T00:00:00.000Z", type: "planet_seen" };
+    const unclear = renumbered([...sample, future, prompted(session, 15, "again")]);
+    expect(await roundTrip(unclear)).toBe(unclear);
   });
 
   test("does not replace a session that is there", async () => {

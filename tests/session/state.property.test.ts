@@ -5,6 +5,7 @@ import type { Command } from "../../lib/session/command.ts";
 import { isKnown, parseEvent, type SessionEvent, toPlainEvent } from "../../lib/session/event.ts";
 import { type Effect, next } from "../../lib/session/next.ts";
 import { fold } from "../../lib/session/evolve.ts";
+import { findContradiction } from "../../lib/session/sequence.ts";
 import { initialState, type SessionState, snapshot } from "../../lib/session/state.ts";
 import { transcript } from "../../lib/session/transcript.ts";
 import { AT, callId, OPEN, PROMPT } from "./specification.ts";
@@ -120,6 +121,24 @@ describe("evolve()", () => {
         const read = events.map((event) => parseEvent(JSON.parse(JSON.stringify(toPlainEvent(event)))));
         expect(read.every(isKnown)).toBe(true);
         expect(snapshot(fold(read))).toEqual(snapshot(fold(events)));
+      }),
+      RUNS,
+    );
+  });
+});
+
+describe("findContradiction()", () => {
+  const ONCE = ["call_denied", "call_started", "call_ended", "reply_committed", "step_started", "turn_ended"];
+
+  test("finds none in what a session wrote, and one in each event that comes twice", () => {
+    fc.assert(
+      fc.property(choices, (list) => {
+        let state = initialState;
+        for (const event of play(list)) {
+          expect(findContradiction(state, event)).toBeNull();
+          state = fold([event], state);
+          if (ONCE.includes(event.type)) expect([event.type, findContradiction(state, event)]).toEqual([event.type, expect.any(String)]);
+        }
       }),
       RUNS,
     );
