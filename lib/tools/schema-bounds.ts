@@ -46,7 +46,13 @@ export function* boundProblems(node: SchemaObject): Generator<Contradiction> {
     const message = `"${keyword}" means nothing beside "type" ${JSON.stringify(node["type"])}, as it is for ${withArticle(NOUNS[type])}`;
     yield { severity: "warning", code: "schema_no_effect", keyword, message, remedy: "Remove it, or correct the type." };
   }
+  for (const keyword of node["contains"] === undefined ? ["minContains", "maxContains"] : []) {
+    if (node[keyword] === undefined) continue;
+    const message = `"${keyword}" means nothing without "contains"`;
+    yield { severity: "warning", code: "schema_no_effect", keyword, message, remedy: 'Add "contains", or write minItems and maxItems.' };
+  }
   for (const [low, high, type] of PAIRS) {
+    if (low === "minContains" && node["contains"] === undefined) continue;
     const [least, most] = [node[low], node[high]];
     if (typeof least !== "number" || typeof most !== "number" || least <= most || !mayBe(node, type)) continue;
     yield nothingFits(low, `"${low}" is ${least} and "${high}" is ${most}, so no ${NOUNS[type]} fits`, `Make "${high}" the larger one.`);

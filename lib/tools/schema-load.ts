@@ -21,6 +21,7 @@ import {
 } from "./schema-node.ts";
 import { type PatternPlan, translatePattern } from "./schema-pattern.ts";
 import { wrongShape } from "./schema-shape.ts";
+import { createSpelling } from "./schema-spelling.ts";
 
 /** What the schema describes: a call's input is always an object, a result may be anything. */
 export type SchemaUse = "input" | "output";
@@ -73,6 +74,7 @@ export function loadSchema(source: unknown, use: SchemaUse): LoadedSchema {
 class Loader {
   readonly #use: SchemaUse;
   readonly #problems: SchemaProblem[] = [];
+  readonly #intended = createSpelling();
   readonly #patterns = new Map<string, { plan: PatternPlan; pointer: string }>();
   readonly #anchors = new Map<string, SchemaNode>();
   readonly #byRaw = new Map<object, SchemaNode>();
@@ -178,6 +180,7 @@ class Loader {
     const inside = foreign || (pointer !== "" && isResource(raw as SchemaObject));
     for (const [keyword, value] of Object.entries(raw)) {
       if (pointer === "" && ["$schema", "$id", "id"].includes(keyword) && typeof value === "string") continue;
+      this.#spelling(keyword, `${pointer}/${toPointerToken(keyword)}`);
       const kept = this.#keyword(node, keyword, value, `${pointer}/${toPointerToken(keyword)}`, depth, inside);
       if (kept !== undefined) node[keyword] = kept;
     }
@@ -203,13 +206,29 @@ class Loader {
     }
     // A list that repeats its seven words a thousand times would be walked at every visit.
     if (keyword === "type" && Array.isArray(value)) return [...new Set(value as readonly string[])];
-    if (keyword === "required") return [...new Set(value as readonly string[])];
+    if (keyword === "required") return this.#required(value as readonly string[], pointer);
     if (keyword === "$ref") this.#refer(node, value as string, pointer, foreign);
     if (keyword === "$anchor") this.#anchors.set(value as string, node);
     if ((keyword === "$id" || keyword === "id") && typeof value === "string" && value.startsWith("#")) {
       this.#anchors.set(value.slice(1), node);
     }
     return plain(value);
+  }
+
+  #required(names: readonly string[], pointer: string): readonly string[] {
+    const once = new Set<string>();
+    const twice = names.find((name) => once.size === once.add(name).size);
+    if (twice !== undefined) {
+      this.#warning("schema_required", pointer, `"required" names "${clip(twice)}" more than once`, "Name each property once.");
+    }
+    return [...new Set(names)];
+  }
+
+  #spelling(keyword: string, pointer: string): void {
+    const near = this.#intended(keyword);
+    if (near === null) return;
+    const message = `"${clip(keyword)}" is not a keyword of JSON Schema and has no effect`;
+    this.#warning("schema_unknown_keyword", pointer, message, `Did you mean "${near}"?`);
   }
 
   #map(keyword: string, value: unknown, pointer: string, below: (part: unknown, at: string) => SchemaNode): unknown {
@@ -311,11 +330,12 @@ class Loader {
   #refuseEndlessReferences(): void {
     const state = new Map<SchemaNode, "open" | "done">();
     let chain = 0;
+    let isTooLong = false;
     const visit = (node: SchemaNode): boolean => {
       if (typeof node === "boolean" || state.get(node) === "done") return false;
       if (state.get(node) === "open") return true;
       state.set(node, "open");
-      if (++chain > MAX_CHAIN) return true;
+      if (++chain > MAX_CHAIN) return isTooLong = true;
       const endless = this.#inPlace(node).some(visit);
       chain--;
       state.set(node, "done");
@@ -323,7 +343,7 @@ class Loader {
     };
     for (const [node, { pointer }] of this.#pending.map((pending) => [pending.node, pending] as const)) {
       if (!visit(node)) continue;
-      const message = chain > MAX_CHAIN
+      const message = isTooLong
         ? `This reference leads on through more than ${MAX_CHAIN} others`
         : "This reference leads back to itself without going into the value, so it would never end";
       this.#error("schema_ref", pointer, message, "Put a property or an item between the two, or copy the definition.");

@@ -37,6 +37,9 @@ const RULES: Readonly<Record<string, (value: unknown) => string | null>> = {
       : "must be a table of lists of property names",
 };
 
+/** Keywords whose value must be of a shape. */
+export const SHAPED: readonly string[] = Object.keys(RULES);
+
 function typeProblem(value: unknown): string | null {
   const names = Array.isArray(value) ? value : [value];
   const wrong = names.find((name) => !TYPES.includes(name));

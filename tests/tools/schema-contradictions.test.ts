@@ -108,6 +108,17 @@ describe("a schema that contradicts itself", () => {
     expect(await ofProperty({ type: ["string", "integer"], minimum: 5 })).toEqual([]);
   });
 
+  test("is warned of bounds for contains without it, and of a name that is required twice", async () => {
+    expect(await ofProperty({ type: "array", items: {}, minContains: 3, maxContains: 1 })).toEqual([
+      "warning schema_no_effect /minContains",
+      "warning schema_no_effect /maxContains",
+    ]);
+    expect(await ofProperty({ type: "array", items: {}, contains: {}, minContains: 3, maxContains: 1 })).toEqual([
+      "error schema_bounds /minContains",
+    ]);
+    expect(await problemsOf({ properties: { p: {} }, required: ["p", "p"] })).toEqual(["warning schema_required /required"]);
+  });
+
   test("is found at any depth, but not below a negation", async () => {
     const wrong = { type: "string", enum: [1] };
     const schema = {

@@ -500,3 +500,54 @@ describe("checking", () => {
     );
   });
 });
+
+describe("a keyword that is not known", () => {
+  const warnings = async (schema: object) =>
+    (await compileSchema(schema)).problems.map(({ severity, code, pointer, remedy }) => `${severity} ${code} ${pointer}: ${remedy}`);
+
+  test("is warned of with the one that it is near, wherever it stands", async () => {
+    const near: Readonly<Record<string, string>> = {
+      requird: "required",
+      proprties: "properties",
+      patern: "pattern",
+      minlength: "minLength",
+      additional_properties: "additionalProperties",
+      enums: "enum",
+      ref: "$ref",
+      descripton: "description",
+      addtionalPropertes: "additionalProperties",
+    };
+    for (const [keyword, meant] of Object.entries(near)) {
+      const warning = (pointer: string) => [`warning schema_unknown_keyword ${pointer}/${keyword}: Did you mean "${meant}"?`];
+      expect(await warnings({ [keyword]: 1 })).toEqual(warning(""));
+      expect(await warnings({ properties: { requird: { anyOf: [{ [keyword]: {} }] } } })).toEqual(warning("/properties/requird/anyOf/0"));
+    }
+  });
+
+  test("is an annotation else, of which nothing is said", async () => {
+    const words = [
+      "x-patern",
+      "x_requird",
+      "title",
+      "readOnly",
+      "example",
+      "nullable",
+      "note",
+      "constraints",
+      "unit",
+      "label",
+      "options",
+      "if",
+    ];
+    expect(await warnings(Object.fromEntries(words.map((word) => [word, {}])))).toEqual([]);
+    expect(await warnings({ default: { requird: 1 }, enum: [{ requird: 1 }], examples: [{ patern: 1 }] })).toEqual([]);
+  });
+});
+
+test("a long chain of references is told from one that comes back to itself", async () => {
+  const link = (index: number) => [`d${index}`, { $ref: `#/$defs/d${index + 1}` }] as const;
+  const $defs = { ...Object.fromEntries(Array.from({ length: 6000 }, (_, index) => link(index))), d6000: {} };
+  const message = async (schema: object) => (await compileSchema(schema)).problems[0]?.message;
+  expect(await message({ properties: { a: { $ref: "#/$defs/d0" } }, $defs })).toContain("more than 500 others");
+  expect(await message({ $defs: { a: { $ref: "#/$defs/a" } } })).toContain("back to itself");
+});

@@ -320,7 +320,7 @@ describe("validation", () => {
       head("same"),
       `${
         head("contradictory")
-      }[input_schema]\nrequired = ["a", "nope"]\nproperties.a = { type = "string", enum = [1], default = 2, const = 3, minLength = 2, maxLength = 1, minimum = 1 }`,
+      }[input_schema]\nrequird = ["a"]\nrequired = ["a", "nope"]\nproperties.a = { type = "string", enum = [1], default = 2, const = 3, minLength = 2, maxLength = 1, minimum = 1 }`,
     ];
     for (const [index, text] of texts.entries()) await root.write(`ws/.stella/tools/${String(index).padStart(2, "0")}.toml`, text);
     await root.write("home/.config/stella/tools/same.toml", head("same"));
