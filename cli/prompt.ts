@@ -31,7 +31,7 @@ async function readInput(what: "prompt" | "input"): Promise<string> {
   let size = 0;
   for await (const chunk of standardInput(what)) {
     size += chunk.byteLength;
-    if (size > MAX_BYTES) throw new UsageError(`Cannot take a ${what} of more than ${MAX_BYTES} bytes: name a file in it instead`);
+    if (size > MAX_BYTES) throw new UsageError(`Cannot take more than ${MAX_BYTES} bytes as ${what}: name a file in it instead`);
     chunks.push(chunk);
   }
   return decode(Buffer.concat(chunks), what);

@@ -3,6 +3,7 @@ import { cutMiddle } from "../session/excerpt.ts";
 import { isTooDeep, type JsonInput } from "../session/json.ts";
 import type { Run } from "../session/launch.ts";
 import type { CallResult } from "../session/outcome.ts";
+import { toWellFormedJson } from "../session/well-formed.ts";
 import type { ReadResult, Tool } from "../tools/tool.ts";
 
 /** More than any tool of ours gives: each cuts its text itself, but some text comes from a process that could forge the cut one. */
@@ -24,5 +25,5 @@ export function readRun(tool: Tool, run: Run, input: JsonInput): CheckedResult {
 /** P5, P9, whoever wrote it: what the log, the next request and every client can hold. Data that they could not is in the text. */
 function bounded({ text, data, ...result }: CallResult): CallResult {
   const shown = cutMiddle(text.toWellFormed(), MAX_TEXT_BYTES).text;
-  return { ...result, text: shown, ...(data === undefined || isTooDeep(data) ? {} : { data }) };
+  return { ...result, text: shown, ...(data === undefined || isTooDeep(data) ? {} : { data: toWellFormedJson(data) }) };
 }

@@ -2,6 +2,7 @@
  * Text is well-formed Unicode (promise P9). Bytes that come in are UTF-8 already, so half of a surrogate pair can only be
  * an escape of their JSON, in a text or in a name.
  */
+import type { Json } from "./json.ts";
 import { toPointerToken } from "./json-pointer.ts";
 
 /** `pointer`: RFC 6901, itself well-formed. */
@@ -30,4 +31,18 @@ export function illFormedPlaces(json: string, document: unknown): readonly IllFo
     }
   }
   return places;
+}
+
+/** The value itself if all of it is well-formed; else a copy with U+FFFD in place of each half. @param value of bounded depth. */
+export function toWellFormedJson(value: Json): Json {
+  if (typeof value === "string") return value.toWellFormed();
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) {
+    const parts = value.map(toWellFormedJson);
+    return parts.every((part, index) => part === value[index]) ? value : parts;
+  }
+  const members = Object.entries(value);
+  const parts = members.map(([name, part]) => [name.toWellFormed(), toWellFormedJson(part)] as const);
+  const isSame = parts.every(([name, part], index) => name === members[index]?.[0] && part === members[index]?.[1]);
+  return isSame ? value : Object.fromEntries(parts);
 }

@@ -14,6 +14,15 @@ export interface Position {
   readonly column: number;
 }
 
+/** As a reader of the file comes to them; behind these what has no place in it. */
+export function inOrder(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
+  const placeOf = ({ line = Infinity, column = 0 }: Diagnostic) => [line, column] as const;
+  return diagnostics.toSorted((left, right) => {
+    const [[line, column], [otherLine, otherColumn]] = [placeOf(left), placeOf(right)];
+    return line === otherLine ? column - otherColumn : line < otherLine ? -1 : 1;
+  });
+}
+
 export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
   return diagnostics.some(({ severity }) => severity === "error");
 }

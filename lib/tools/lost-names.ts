@@ -3,7 +3,7 @@
  * name from nobody, except from another broken one: both may be repaired.
  */
 import { dirname } from "node:path";
-import { type Diagnostic, hasErrors } from "./diagnostic.ts";
+import { type Diagnostic, hasErrors, inOrder } from "./diagnostic.ts";
 import type { CheckedFile, ValidatedFile } from "./tool-folder.ts";
 
 /** @param order folders by precedence. In one folder the first file by name comes first. */
@@ -22,7 +22,7 @@ export function withLostNames(files: readonly CheckedFile[], order: readonly str
   }
   return files.map((file) => {
     const { nameAt: _, diagnostics, ...rest } = file;
-    return { ...rest, diagnostics: [...diagnostics, ...lost.get(file) ?? []] };
+    return { ...rest, diagnostics: inOrder([...diagnostics, ...lost.get(file) ?? []]) };
   });
 }
 

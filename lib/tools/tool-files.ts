@@ -124,8 +124,10 @@ async function folderProblem(path: string, extensions: readonly string[]): Promi
   const inside = (await namesIn(path)).filter((name) => extensions.includes(extname(name).toLowerCase()));
   if (inside.length === 0) return null;
   return {
-    message: `This folder is not looked into, and it has ${inside.length} files that look like tools`,
-    remedy: "Move them into the folder above.",
+    message: `This folder is not looked into, and it has ${
+      inside.length === 1 ? "a file that looks like a tool" : `${inside.length} files that look like tools`
+    }`,
+    remedy: "Move what is a tool into the folder above.",
   };
 }
 

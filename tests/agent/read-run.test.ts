@@ -35,6 +35,13 @@ describe("what a call's result may be", () => {
     }
   });
 
+  test("data is well-formed, names included, and the same if it was", () => {
+    const half = { a: ["\ud800", "x"], "\udfff": { b: null } };
+    expect(read(() => ({ is_error: false, text: "x", data: half })).data).toEqual({ a: ["\ufffd", "x"], "\ufffd": { b: null } });
+    const whole = { a: ["🦉"], b: [[1]] };
+    expect(read(() => ({ is_error: false, text: "x", data: whole })).data).toBe(whole);
+  });
+
   test("a reading that fails is an error that says so", () => {
     const failing = () => {
       throw new RangeError("too much");

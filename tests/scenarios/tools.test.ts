@@ -157,6 +157,8 @@ describe("orrery tools --validate", () => {
     const of = (path: string) => files.find((file) => file.path === join(workspace.path, path));
     const bad = of(".stella/tools/bad.toml")?.diagnostics ?? [];
     expect(bad.filter(({ severity }) => severity === "error").length).toBeGreaterThanOrEqual(3);
+    const lines = bad.map(({ line = Infinity }) => line);
+    expect(lines).toEqual(lines.toSorted((left, right) => left - right || 0));
     expect(bad.find(({ code }) => code === "invalid_name")).toMatchObject({ line: 1, remedy: expect.any(String) });
     expect(bad.find(({ code }) => code === "unknown_key")).toMatchObject({ severity: "warning", line: 4 });
     expect(of(".stella/tools/good.toml")).toEqual({ path: join(workspace.path, ".stella/tools/good.toml"), tool: "good", diagnostics: [] });

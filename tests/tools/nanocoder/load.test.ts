@@ -227,9 +227,9 @@ describe("validating", () => {
       ]),
     ).toEqual([
       [".nanocoder/tools/a.md", "a", []],
-      [".nanocoder/tools/b.md", "a", ["warning unknown_key 4", "warning duplicate_name 2"]],
+      [".nanocoder/tools/b.md", "a", ["warning duplicate_name 2", "warning unknown_key 4"]],
       [".nanocoder/tools/c.md", "c", ["error wrong_type 4", "error wrong_type 5"]],
-      [".nanocoder/tools/d.md", "a", ["error wrong_type 4", "warning duplicate_name 2"]],
+      [".nanocoder/tools/d.md", "a", ["warning duplicate_name 2", "error wrong_type 4"]],
       ["home/tools/a.md", "a", ["warning shadowed_name 2"]],
     ]);
   });

@@ -210,11 +210,11 @@ describe("validation", () => {
     const { path: folder = "" } = folders(root)[0] ?? {};
     expect(await codesIn(root)).toEqual([
       "a.toml: ",
-      "b.toml: error wrong_type 1, warning program_missing 4, warning duplicate_name 2",
+      "b.toml: error wrong_type 1, warning duplicate_name 2, warning program_missing 4",
       "c.toml: error wrong_type 1",
-      "d.toml: error wrong_type 3, error wrong_type 4, info default_timeout undefined, info no_input_schema undefined, error wrong_type 1, " +
-      "warning program_missing 4, warning duplicate_name 2",
-      "e.toml: error too_deep 7, warning unknown_key 7, warning program_missing 3",
+      "d.toml: error wrong_type 1, warning duplicate_name 2, error wrong_type 3, error wrong_type 4, warning program_missing 4, " +
+      "info default_timeout undefined, info no_input_schema undefined",
+      "e.toml: warning program_missing 3, warning unknown_key 7, error too_deep 7",
       "f.toml: error command_nul 3",
     ]);
     const told = box.notices.map(({ code, text }) => `${relative(folder, text.split(": ")[0] ?? "")} ${code}`);
