@@ -37,6 +37,8 @@ export async function readToolFiles(directory: string, extension: string): Promi
 export interface Extensions {
   readonly read: readonly string[];
   readonly reserved: readonly string[];
+  /** What makes a subfolder look like one of tools; without it, whatever is read. */
+  readonly telling?: readonly string[];
 }
 
 /** A file of a tool directory that is not read, or the directory if it cannot be. */
@@ -75,14 +77,14 @@ function unlisted(path: string, problem: string): IgnoredFile {
 
 type Problem = Pick<Diagnostic, "message" | "remedy"> & Partial<Pick<Diagnostic, "code">>;
 
-async function whyIgnored(path: string, name: string, { read, reserved }: Extensions): Promise<Problem | null> {
+async function whyIgnored(path: string, name: string, { read, reserved, telling = read }: Extensions): Promise<Problem | null> {
   const message = `This file is no tool, as only ${quoted(read)} files are`;
   if (LEFT_BEHIND.test(name)) {
     return { message: `${message}; an editor or the system has left it`, remedy: "Remove it, if it is not in use." };
   }
   if (looksLikeTool(name, read)) return namesake(name, read);
   const found = await stat(path).catch(() => null);
-  if (found?.isDirectory() === true) return await folderProblem(path, read);
+  if (found?.isDirectory() === true) return await folderProblem(path, telling);
   if (reserved.includes(extname(name))) {
     return {
       code: "reserved_extension",

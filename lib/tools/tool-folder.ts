@@ -98,7 +98,8 @@ const EXTENSIONS: Readonly<Record<Family, Extensions>> = {
   orrery: { read: [".toml", ".md", ".ts", ".js", ".py"], reserved: [] },
   stella: { read: [".toml"], reserved: [] },
   nanocoder: { read: [".md"], reserved: [".ts", ".js"] },
-  other: { read: [".toml", ".md", ".ts", ".js", ".py"], reserved: [] },
+  // A folder that is for no format may be any: what has a subfolder of code or of texts is most likely a project.
+  other: { read: [".toml", ".md", ".ts", ".js", ".py"], reserved: [], telling: [".toml"] },
 };
 
 /** A word on each file of these folders that nothing reads. */

@@ -200,6 +200,7 @@ describe("orrery tools --validate", () => {
     const python = `open(${JSON.stringify(canary)}, "w").close()\n`;
     const script = `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(canary)}, "");\n`;
     await workspace.write("setup.py", python);
+    await workspace.write("src/index.ts", script);
     for (const folder of ["mytools", "package/.orrery/tools", "package/.stella/tools"]) {
       await workspace.write(`${folder}/deploy.toml`, `${manifest("deploy")}\n`);
       await workspace.write(`${folder}/deploy.py`, python);
@@ -219,6 +220,7 @@ describe("orrery tools --validate", () => {
       const code = files.filter(({ path }) => /\.(?:py|js)$/.test(path)).flatMap(({ diagnostics }) => diagnostics.map((said) => said.code));
       expect(new Set(code)).toEqual(new Set([folder.includes(".stella") ? "ignored_file" : "not_loaded"]));
     }
+    expect((await check(".")).files.map(({ path }) => path)).not.toContain(join(workspace.path, "src"));
     expect(existsSync(canary)).toBe(false);
   });
 
