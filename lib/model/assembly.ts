@@ -4,9 +4,9 @@
  * C1  The index is the key; an id only binds. Without an index the id is the key, and without both a fragment
  *     continues the last call, or in a list of several the call at its place in the list before.
  * C2  Only a name opens a call where there is one already: a new name, a name with a new id, a name with an object that
- *     is not the one that is there, any name once the call there is over. It does not while what comes with it
- *     continues the arguments there, says them again, or can be their beginning. Two named entries of one list are two
- *     calls, however equal they are.
+ *     is not the one that is there, any name once the call there is over. It does not with the id that is there, nor
+ *     while what comes with it continues the arguments there, says them again, or can be their beginning. Two named
+ *     entries of one list are two calls, however equal they are.
  * C3  Calls keep the order in which they first appeared.
  * C4  `call_ready` is given with the fragment that completes the arguments: once, and again if others take their place.
  * C5  Arguments that a length limit cut off never become complete, not even as none at all.
@@ -18,11 +18,13 @@
  *     It is told when it is a tool's, or no tool's name begins with it, or arguments or another call come.
  * C9  Some servers invent a new id for every fragment. Once one is seen to, ids tell no calls apart.
  * C10 A call that begins again, with its id, its name and its index, is the same call. Its arguments are said anew if
- *     they begin with an object, else they go on; if none come, those before stand.
+ *     they begin with an object, else they go on; if none come, those before stand. So are arguments that follow an
+ *     empty object, and those that come as an object instead of as text.
  */
 import { type CallFragment, type CallProgress, GrowingCall } from "./growing-call.ts";
 import { ModelError, type ModelReply } from "./model.ts";
 import { pair } from "./pairing.ts";
+import { isAnother, isBlank, isRenamed, isSaidAgain, opensNew, withName } from "./same-call.ts";
 import { ANY_NAME, type ToolNames } from "./tool-names.ts";
 
 export type AssembledCall = ModelReply["calls"][number];
@@ -210,44 +212,4 @@ export class CallAssembly {
 
 function tooMany(): ModelError {
   return new ModelError("malformed", `Cannot take the reply as it asks for more than ${MAX_CALLS} tool calls`);
-}
-
-function isBlank(fragment: CallFragment): boolean {
-  return !fragment.id && !fragment.name && !fragment.arguments;
-}
-
-/** The fragment with the name that came before it and may begin a call with it (C7). */
-function withName(fragment: CallFragment, found: GrowingCall | undefined): CallFragment {
-  const name = found?.againWith(fragment.name);
-  return name === undefined || name === fragment.name ? fragment : { ...fragment, name };
-}
-
-/** True if a fragment is not of the same call as an earlier one in its list. At one index it may be a second piece of it. */
-function isAnother(call: GrowingCall, fragment: CallFragment): boolean {
-  if (!fragment.name) return false;
-  if (fragment.index === undefined || fragment.name !== call.name || isRenamed(call, fragment)) return true;
-  const isMore = call.arguments.begun ? call.arguments.status !== "complete" : Boolean(fragment.arguments);
-  return !fragment.id && !isMore;
-}
-
-/** C10. */
-function isSaidAgain(call: GrowingCall, { id, name, index }: CallFragment): boolean {
-  return Boolean(id) && id === call.id && index === call.index && (!name || name === call.name);
-}
-
-/** True if both have ids, and not the same. */
-function isRenamed(call: GrowingCall, { id }: CallFragment): boolean {
-  return Boolean(id) && call.id !== undefined && id !== call.id;
-}
-
-/** `other`: by its id the fragment is of another call. */
-function opensNew(call: GrowingCall, { id, name = "", arguments: text = "" }: CallFragment, other: boolean): boolean {
-  const { begun, mayBeWhole, status } = call.arguments;
-  if (call.ended && (!id || id !== call.id)) return true;
-  if (call.name === "") return other && status === "complete" && text.trim() !== "";
-  if (call.nameWith(name, other) === null) return true;
-  if (!begun) return false;
-  if (status !== "complete") return text.trim() !== "" && (other || mayBeWhole) && !call.arguments.fits(text);
-  if (other) return text === "" || text.trim() !== "";
-  return text.trimStart().startsWith("{") && !call.arguments.repeats(text);
 }

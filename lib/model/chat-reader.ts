@@ -174,7 +174,7 @@ export class ChatReader implements WireReader {
       ...(index === undefined ? {} : { index }),
       ...(id === undefined ? {} : { id }),
       ...(name === undefined ? {} : { name }),
-      ...(text === undefined ? {} : { arguments: text }),
+      ...(text === undefined ? {} : { arguments: text, whole: typeof called?.["arguments"] !== "string" }),
     };
   }
 

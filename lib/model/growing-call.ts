@@ -3,6 +3,7 @@ import { canonicalText } from "../session/json.ts";
 import { ArgumentsText } from "./arguments-text.ts";
 import type { ModelEvent } from "./model.ts";
 import { ObjectScanner } from "./object-scanner.ts";
+import { isSaidAgain } from "./same-call.ts";
 import type { ToolNames } from "./tool-names.ts";
 
 /** Any part of a call. Blank strings count as absent. */
@@ -11,6 +12,8 @@ export interface CallFragment {
   readonly id?: string;
   readonly name?: string;
   readonly arguments?: string;
+  /** The arguments came as an object, not as text. */
+  readonly whole?: boolean;
 }
 
 export type CallProgress = Extract<ModelEvent, { readonly type: "call_announced" | "call_ready" }>;
@@ -30,7 +33,7 @@ export class GrowingCall {
   #initial = "";
   /** No arguments came, and it was taken to have none. */
   #assumed = false;
-  /** It began once more, and no arguments have come since. */
+  /** Its arguments may be said anew: no others have come since (C10). */
   #begunAgain = false;
   /** The arguments with which it was ready last. */
   #ready: string | null = null;
@@ -43,8 +46,17 @@ export class GrowingCall {
   }
 
   add(fragment: CallFragment): readonly CallProgress[] {
+    const isNamed = Boolean(fragment.name);
+    const isAgain = isNamed && isSaidAgain(this, fragment);
+    const isComplete = this.arguments.status === "complete";
+    const isReplaced = fragment.whole === true || (!isBlank(fragment.arguments) && isNone(this.arguments.text));
+    this.#begunAgain ||= isComplete && (isAgain || isReplaced);
+    this.namedAgain ||= isNamed && !(isAgain && isComplete) && isBlank(fragment.arguments) && this.arguments.mayBeWhole;
+    return this.#take(fragment);
+  }
+
+  #take(fragment: CallFragment): readonly CallProgress[] {
     const progress: CallProgress[] = [];
-    this.namedAgain ||= Boolean(fragment.name) && isBlank(fragment.arguments) && this.arguments.mayBeWhole;
     this.id ??= fragment.id || undefined;
     if (fragment.name) this.name = this.nameWith(fragment.name, false) ?? this.name;
     if (fragment.arguments) this.#append(fragment.arguments);
@@ -112,10 +124,10 @@ export class GrowingCall {
   settle(fragment: CallFragment): readonly CallProgress[] {
     const whole = fragment.arguments ?? "";
     const known = this.#settled(whole);
-    if (whole.startsWith(known)) return this.add({ ...fragment, arguments: whole.slice(known.length) });
+    if (whole.startsWith(known)) return this.#take({ ...fragment, arguments: whole.slice(known.length) });
     // It began with a first piece, not with a whole.
     if (this.#initial !== "" && whole.startsWith(this.#initial + known)) this.arguments = new ArgumentsText();
-    return this.add({ ...fragment, arguments: whole });
+    return this.#take({ ...fragment, arguments: whole });
   }
 
   /** Nothing more comes, save for a whole. */
@@ -136,7 +148,8 @@ export class GrowingCall {
 
   #append(piece: string): void {
     if (this.#begunAgain && !isBlank(piece)) {
-      if (piece.trimStart().startsWith("{")) this.#forget();
+      const isKnown = this.arguments.status === "complete" && this.arguments.repeats(piece);
+      if (piece.trimStart().startsWith("{") && !isKnown) this.#forget();
       this.#begunAgain = false;
     }
     this.arguments.append(piece);
@@ -184,5 +197,6 @@ function isSame(left: string, right: string): boolean {
 }
 
 function isNone(text: string): boolean {
-  return /^\s*(\{\s*\})?\s*$/.test(text);
+  const inner = text.trim();
+  return inner === "" || (inner.startsWith("{") && inner.endsWith("}") && inner.slice(1, -1).trim() === "");
 }

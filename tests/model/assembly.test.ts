@@ -157,6 +157,32 @@ describe("indexes and ids", () => {
       .toEqual(['a r {"p":1}', 'a r {"p":2}']);
   });
 
+  test("a name that comes again with its id is the same call, with what it says last", () => {
+    const all = { index: 0, id: "a", name: "r" };
+    const of = (...texts: readonly string[]) => texts.map((text) => ({ ...all, arguments: text }));
+    const rest = [{ index: 0, arguments: '{"p"' }, { index: 0, arguments: ":2}" }];
+    expect(brief(of("{}", '{"p":1}', '{"p":1,"q":2}'))).toEqual(['a r {"p":1,"q":2}']);
+    expect(brief(of('{"p":1}', '{"p":1,"q"', ":2}"))).toEqual(['a r {"p":1,"q":2}']);
+    expect(brief([...of('{"p":1}', ""), ...rest])).toEqual(['a r {"p":2}']);
+    expect(brief([...of('{"p":1}'), { id: "a", name: "r", arguments: '{"p":2}' }])).toEqual(['a r {"p":2}']);
+    expect(brief(of('{"p":1}', "", "\n", '{ "p": 1 }'))).toEqual(['a r {"p":1}']);
+    expect(brief(of('{"p":1}', "x"))).toEqual(['a r {"p":1}x']);
+    expect(brief([...of('{"p":1}'), { ...all, name: "s", arguments: '{"p":2}' }])).toEqual(['a r {"p":1}', 'a s {"p":2}']);
+    const list = new CallAssembly();
+    list.addList(of('{"p":1}', '{"p":2}'));
+    expect(list.finish(false)).toHaveLength(2);
+  });
+
+  test("an empty object that arguments follow stands for them, and so does an object for the one before", () => {
+    const begun = { index: 0, id: "a", name: "r" };
+    const { ready, calls } = assemble([{ ...begun, arguments: "{}" }, { index: 0, arguments: '{"p"' }, { index: 0, arguments: ":1}" }]);
+    expect([ready.map((each) => each.arguments), calls.map((call) => call.arguments)]).toEqual([["{}", '{"p":1}'], ['{"p":1}']]);
+    const texts = ["{}", '{"p":1}', '{"p":1,"q":2}', '{"q":2,"p":1}'];
+    const snapshots = texts.map((text, at) => ({ ...(at === 0 ? begun : { index: 0 }), arguments: text, whole: true }));
+    expect(brief(snapshots)).toEqual(['a r {"p":1,"q":2}']);
+    expect(brief([{ ...begun, arguments: "{}" }, { index: 0, arguments: "}" }])).toEqual(["a r {}}"]);
+  });
+
   test("blank strings are absent, and a fragment with nothing in it is nothing", () => {
     expect(brief([{ index: 0 }, { index: 0, id: "", name: "", arguments: "" }])).toEqual([]);
     expect(brief([{ index: 0, id: "a", name: "r", arguments: "" }, { index: 0, id: "", name: "", arguments: "{}" }])).toEqual(["a r {}"]);

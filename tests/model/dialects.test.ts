@@ -25,7 +25,7 @@ const HABITS = {
   ids: ["missing", "repeated", "invented", "first"],
   index: ["missing", "reused", "counted", "gaps"],
   names: ["first", "repeated", "cumulative", "incremental"],
-  args: ["fragments", "whole", "cumulative", "object", "empty"],
+  args: ["fragments", "whole", "cumulative", "object", "empty", "snapshots", "placeholder"],
   start: ["with arguments", "alone"],
   order: ["in turn", "one list", "interleaved"],
 } as const;
@@ -46,7 +46,9 @@ const told = everyHabit.filter(isTold);
 /** Calls in one list come in one piece; calls that come in turns have indexes or ids. */
 function isPossible({ ids, index, names, args, start, order }: Habits): boolean {
   if (start === "alone" && args === "empty") return false;
-  if (order === "one list") return start === "with arguments" && !["fragments", "cumulative"].includes(args) && names === "first";
+  // A name with other arguments and without the same id is another call's.
+  if ((args === "snapshots" || args === "placeholder") && ids !== "repeated" && names !== "first" && names !== "incremental") return false;
+  if (order === "one list") return start === "with arguments" && ["whole", "object", "empty"].includes(args) && names === "first";
   if (order === "interleaved") return index === "counted" || index === "gaps" || ids === "repeated";
   return true;
 }
@@ -59,6 +61,7 @@ function isTold({ index, order }: Habits): boolean {
 /** True if nothing tells the second of two calls from the first said again, or from more of its name: then they are one. */
 function isOneCall(first: Meant, second: Meant, { ids, index, names, args, start, order }: Habits): boolean {
   if (order === "one list" || index === "counted" || index === "gaps") return false;
+  if (args === "snapshots" || args === "placeholder") return false;
   if (args === "fragments" || args === "cumulative" || names === "cumulative" || names === "incremental") return false;
   // Without arguments an id alone may be invented.
   if (args === "empty") return first.name === second.name || (ids === "missing" && second.name.startsWith(first.name));
@@ -72,15 +75,22 @@ interface Piece {
 }
 
 const thirds = (text: string) => [text.slice(0, 2), text.slice(2, 5), text.slice(5)].filter((each) => each !== "");
+/** An object that grows by one member after the other. */
+function snapshots(input: object): readonly object[] {
+  const members = Object.entries(input);
+  return Array.from({ length: members.length + 1 }, (_none, size) => Object.fromEntries(members.slice(0, size)));
+}
+
 const grown = (parts: readonly string[]) => parts.map((_part, at) => parts.slice(0, at + 1).join(""));
 
 /** What is said of a call, chunk by chunk. */
 function piecesOf({ name, input }: Meant, { names, args, start }: Habits): readonly Piece[] {
   const text = JSON.stringify(input);
   const parts = names === "incremental" ? thirds(name) : names === "cumulative" ? grown(thirds(name)) : [name];
-  const said = { fragments: thirds(text), whole: [text], cumulative: grown(thirds(text)), object: [input], empty: [""] }[args];
+  const plain = { fragments: thirds(text), whole: [text], cumulative: grown(thirds(text)), object: [input], empty: [""] };
+  const grows = { snapshots: snapshots(input), placeholder: ["{}", ...thirds(text)] };
   const again = names === "repeated" || names === "cumulative" ? { name } : {};
-  const [first, ...more] = said;
+  const [first, ...more] = { ...plain, ...grows }[args];
   const last = { name: parts.at(-1) ?? name };
   const begins = start === "alone" ? [{ ...last, arguments: "" }, { ...again, arguments: first }] : [{ ...last, arguments: first }];
   return [
@@ -182,7 +192,7 @@ test("a stream that breaks off, wherever, is no reply before its finish reason",
       // What breaks off right behind a whole call with a finish reason cannot be told from an honest end.
       for (let length = 1; length < chunks.length; length++) {
         const { reply } = await askDialect("chat", sse(...chunks.slice(0, length)), true);
-        const looksHonest = finish === "early" && length === 2 && (habits.args === "whole" || habits.args === "object");
+        const looksHonest = finish === "early" && length === 2 && ["whole", "object", "snapshots", "placeholder"].includes(habits.args);
         if (reply !== null && !looksHonest) wrong.push({ ...habits, finish, length, of: chunks.length, calls: reply.calls });
       }
     }
