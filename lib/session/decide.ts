@@ -50,7 +50,7 @@ function toBodies(state: SessionState, command: Command): readonly Body[] | Refu
     case "resume":
       return resume(state, command);
     case "fork":
-      return fork(state, command.from, command.at);
+      return fork(state, command.from);
     default:
       return state.turn.kind === "running" ? withinTurn(state, state.turn, command) : refuse("no_turn", "no turn is running");
   }
@@ -184,9 +184,8 @@ function onSpeculation(state: SessionState, command: SpeculationCommand): readon
 }
 
 /** An early run that is not ours any more: nobody here will adopt it. */
-function endOpen({ speculation, started_at, duration_ms }: OpenSpeculation, outcome: Outcome, at: string): readonly Body[] {
-  if (duration_ms !== null) return [];
-  return [{ type: "speculation_ended", speculation, outcome, duration_ms: Math.max(0, Date.parse(at) - Date.parse(started_at)) }];
+function endOpen({ speculation, duration_ms }: OpenSpeculation, outcome: Outcome, ran: number): readonly Body[] {
+  return duration_ms === null ? [{ type: "speculation_ended", speculation, outcome, duration_ms: ran }] : [];
 }
 
 function discardOpen(state: SessionState, reason: EventBody<"speculation_discarded">["reason"]): readonly Body[] {
@@ -254,22 +253,22 @@ function resume(state: SessionState, command: Resume): readonly Body[] | Refusal
     { type: "session_resumed", calls: started.map((call) => call.call) },
     ...started.map((call) => unknownEnd(call, state, command)),
     ...state.speculation.open.flatMap((each) =>
-      endOpen(each, { kind: "unknown", cause: "runtime_died" }, lastSign(each.started_at, state, command))
+      endOpen(each, { kind: "unknown", cause: "runtime_died" }, elapsed(each.started_at, lastSign(each.started_at, state, command)))
     ),
     ...discardOpen(state, "cancelled"),
     ...interrupted,
   ];
 }
 
-/** The turn stays open, as it was there; its calls run in the other session, if at all. */
-function fork(state: SessionState, from: string, at: string): readonly Body[] {
+/** The turn stays open, as it was there; its calls and early runs run in the other session, if at all. */
+function fork(state: SessionState, from: string): readonly Body[] {
   const open = state.turn.kind === "running" ? openCalls(state.turn) : [];
   return [
     { type: "session_forked", from, from_seq: state.seq },
     ...open.map((call) =>
       notStarted(call.call, "forked", "This call was not run here: the session was forked before its result was known.")
     ),
-    ...state.speculation.open.flatMap((each) => endOpen(each, { kind: "not_started", reason: "forked" }, at)),
+    ...state.speculation.open.flatMap((each) => endOpen(each, { kind: "not_started", reason: "forked" }, 0)),
     ...discardOpen(state, "cancelled"),
   ];
 }

@@ -195,6 +195,16 @@ describe("decide() on forks", () => {
     expect(state.turn).toMatchObject({ kind: "running", phase: { kind: "ready" } });
   });
 
+  test("counts no time for an early run that went on elsewhere, however long after", () => {
+    const begin = { type: "start_speculation", at: AT, speculation: "spec_a", name: "look", input: { value: {}, text: "{}" } } as const;
+    const { state, events } = after(OPEN, PROMPT, ...STEP, begin, { ...FORK, at: "2026-11-29T13:00:00.000Z" });
+    expect(events.slice(-2)).toMatchObject([
+      { type: "speculation_ended", outcome: { kind: "not_started", reason: "forked" }, duration_ms: 0 },
+      { type: "speculation_discarded", reason: "cancelled" },
+    ]);
+    expect(state.speculation).toMatchObject({ open: [], wasted_ms: 0 });
+  });
+
   test("adds nothing else between turns", () => {
     given(OPEN).when(FORK).then("session_forked");
   });
