@@ -52,13 +52,14 @@ host_target() {
 # build TARGET FILE [OPTIONS OF BUN]
 # The two entries are one program and its worker thread: a worker is found in the executable only if it is an entry.
 # Without the two --no-compile-autoload flags the executable would obey a bunfig.toml and a .env of whatever folder it
-# is started in.
+# is started in; without --compile-autoload-package-json a tool file could import no package whose package.json says
+# where its entry is.
 build() {
   target=$1 file=$2
   shift 2
   echo "Building $file ($version, $commit)" >&2
   node_modules/.bin/bun build --compile --minify --bytecode --splitting --format=esm \
-    --no-compile-autoload-bunfig --no-compile-autoload-dotenv \
+    --no-compile-autoload-bunfig --no-compile-autoload-dotenv --compile-autoload-package-json \
     --define "ORRERY_VERSION=\"$version\"" --define "ORRERY_COMMIT=\"$commit\"" --define "ORRERY_TARGET=\"$target\"" \
     --define "ORRERY_EPOCH=\"$epoch\"" \
     "$@" --outfile "$scratch/orrery" cli/main.ts lib/supervisor/worker.ts >&2

@@ -6,9 +6,12 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isAlive } from "../fixtures/alive.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
-import { ended, runOrrery, signal, startOrrery } from "../host/orrery.ts";
+import { ended, orreryCommand, runOrrery, signal, startOrrery } from "../host/orrery.ts";
 
 let workspace: TestWorkspace;
+
+/** From source: it takes packages only from its own configuration. */
+const onDeno = orreryCommand()[0]?.endsWith("/deno") === true;
 
 beforeEach(async () => {
   workspace = await createWorkspace();
@@ -155,6 +158,31 @@ describe("a tool file in code", () => {
       { status: "thinking", text: "about tap", call: ends[1]?.["call"] },
     ]);
     expect(told.some((event) => "seq" in event)).toBe(false);
+  }, 60_000);
+
+  test.skipIf(onDeno)("may import packages, wherever their package.json says that they begin", async () => {
+    const packages = {
+      "exported/package.json": '{ "type": "module", "exports": { ".": "./lib/first.js", "./more": { "default": "./lib/second.js" } } }',
+      "exported/lib/first.js": 'export const first = "first";',
+      "exported/lib/second.js": 'export const second = "second";',
+      "@scope/entered/package.json": '{ "main": "third" }',
+      "@scope/entered/third.js": 'exports.third = "third";',
+      "typed/package.json": '{ "module": "./fourth.ts" }',
+      "typed/fourth.ts": 'export const fourth: string = "fourth";',
+    };
+    for (const [path, text] of Object.entries(packages)) await workspace.write(`node_modules/${path}`, text);
+    for (const extension of ["ts", "js"]) {
+      const file = `import { tool } from "orrery";
+        import { first } from "exported";
+        import { second } from "exported/more";
+        import { third } from "@scope/entered";
+        const parameters = { type: "object", properties: {} };
+        const execute = async () => [first, second, third, (await import("typed")).fourth].join();
+        export default tool({ name: "packed_${extension}", description: "Say what was imported.", parameters, execute });`;
+      await workspace.write(`.orrery/tools/packed.${extension}`, file);
+      const { stdout, stderr } = await orrery("tools", "call", `packed_${extension}`, "--trust-workspace");
+      expect({ stdout, stderr }).toMatchObject({ stdout: '"first,second,third,fourth"' });
+    }
   }, 60_000);
 
   test("that is broken, or never answers, hides no other and says what is wrong", async () => {
