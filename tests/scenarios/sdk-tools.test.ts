@@ -1,7 +1,7 @@
 /** Tool files in TypeScript, JavaScript and Python, by the command line: found, trusted, listed, checked, called, killed. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isAlive } from "../fixtures/alive.ts";
@@ -207,6 +207,17 @@ describe("a tool file in code", () => {
     const validated = await orrery("tools", "--validate", "--trust-workspace");
     expect([validated.code, validated.stderr]).toEqual([5, expect.stringContaining("5 with errors")]);
   }, 120_000);
+
+  test("is loaded by every check: what it imports may be gone since", async () => {
+    await workspace.write(".orrery/tools/plain.js", `import "../../part.js";\n${PLAIN}`);
+    const part = await workspace.write("part.js", "");
+    const check = () => orrery("tools", "--validate", "--trust-workspace");
+    expect(await check()).toMatchObject({ code: 0 });
+    await rm(part);
+    const { code, stdout } = await check();
+    expect([code, stdout]).toEqual([5, expect.stringContaining("part.js")]);
+    expect(named(await list("--trust-workspace"))).toEqual(["null broken"]);
+  }, 60_000);
 
   test("loses its name to a file before it, tool by tool, and never to one that is not trusted", async () => {
     await workspace.write(".orrery/tools/a.py", TICKET);

@@ -20,6 +20,8 @@ export interface DescriptionCache {
   read(key: DescriptionKey): Promise<unknown>;
   /** Never rejects. */
   write(key: DescriptionKey, tools: readonly ToolDescription[]): Promise<void>;
+  /** Never rejects. */
+  forget(key: DescriptionKey): Promise<void>;
 }
 
 /** Part of what is kept: what a version that described differently has written is not taken. */
@@ -48,6 +50,10 @@ export function createDescriptionCache(directory: string): DescriptionCache {
         // A full or read-only disk: the next session asks again.
         await rm(fresh, { force: true }).catch(() => undefined);
       }
+    },
+    async forget(key) {
+      // A read-only disk: the next check asks again.
+      await rm(fileOf(key), { force: true }).catch(() => undefined);
     },
   };
 }

@@ -31,6 +31,8 @@ export type SdkFile =
 export interface SdkPorts {
   readonly place: Place;
   readonly cache: DescriptionCache;
+  /** Whether each file is asked, whatever is kept of it: what it imports may be gone. */
+  readonly afresh?: boolean;
   /** Runs a launch supervised. Never rejects. */
   run(launch: Launch): Promise<Run>;
 }
@@ -63,11 +65,13 @@ export async function loadSdkFile(
 
 async function describe(path: string, digest: string, language: Language, ports: SdkPorts): Promise<Description> {
   const key = { path, digest };
-  const kept = parseDescription(await ports.cache.read(key));
-  if (kept.kind === "described") return kept;
+  const kept = ports.afresh === true ? undefined : await ports.cache.read(key);
+  const known = parseDescription(kept);
+  if (known.kind === "described") return known;
   const description = language.readDescription(await ports.run(language.describe(path, ports.place, DESCRIBE_TIMEOUT_MS)));
   // What is broken today may work tomorrow with the same bytes: a package was missing, a disk was slow.
   if (description.kind === "described") await ports.cache.write(key, description.tools);
+  else await ports.cache.forget(key);
   return description;
 }
 

@@ -37,9 +37,10 @@ export async function loadSdkTools(folders: readonly SdkFolder[], context: SdkLo
   return { candidates: loaded.flatMap(({ loaded }) => toCandidates(loaded)), notices: loaded.flatMap(({ loaded }) => toNotices(loaded)) };
 }
 
-/** What there is to say about each file, that it was not asked included. */
+/** What there is to say about each file, that it was not asked included. Nothing is taken from what a file said before. */
 export async function validateSdkFiles(folders: readonly SdkFolder[], context: SdkLoadContext): Promise<readonly ValidatedFile[]> {
-  return (await forEachFile(folders, context)).map(({ file, loaded }) => toValidated(file.path, loaded));
+  const ports = { ...context.ports, afresh: true };
+  return (await forEachFile(folders, { ...context, ports })).map(({ file, loaded }) => toValidated(file.path, loaded));
 }
 
 interface Visited {

@@ -99,6 +99,20 @@ describe("loadSdkFile()", () => {
     expect(readdirSync(join(folder, "kept")).length).toBe(2);
   });
 
+  test("asks afresh where files are checked, and forgets what a file said that no longer loads", async () => {
+    const cache = createDescriptionCache(join(folder, "afresh"));
+    const launches: Launch[] = [];
+    await write("part.py", "WORD = 'hello '");
+    const file = await write("whole.py", GREET.replace('"hello "', "WORD").replace("@tool", "from part import WORD\n@tool"));
+    expect(toolsOf(await load(file, { cache, launches })).length).toBe(1);
+    expect(toolsOf(await load(file, { cache, launches, afresh: true })).length).toBe(1);
+    expect(launches.length).toBe(2);
+    rmSync(join(folder, "part.py"));
+    expect((await load(file, { cache })).kind).toBe("tools");
+    expect(await load(file, { cache, afresh: true })).toMatchObject({ kind: "broken", diagnostics: [{ code: "python_load" }] });
+    expect((await load(file, { cache })).kind).toBe("broken");
+  });
+
   test("needs no disk that can be written", async () => {
     const launches: Launch[] = [];
     const cache = createDescriptionCache(join((await write("no-folder.py", GREET)).path, "kept"));
@@ -153,8 +167,16 @@ async function write(name: string, text: string): Promise<ToolFile> {
   return file;
 }
 
-function load(file: ToolFile, options: { untrusted?: string; cache?: DescriptionCache; launches?: Launch[] } = {}): Promise<SdkFile> {
+interface LoadOptions {
+  readonly untrusted?: string;
+  readonly cache?: DescriptionCache;
+  readonly launches?: Launch[];
+  readonly afresh?: boolean;
+}
+
+function load(file: ToolFile, options: LoadOptions = {}): Promise<SdkFile> {
   const ports: SdkPorts = {
+    afresh: options.afresh ?? false,
     place: placeOf(),
     cache: options.cache ?? memoryCache(),
     run: (launch) => {
@@ -175,5 +197,6 @@ function memoryCache(initial?: unknown): DescriptionCache {
   return {
     read: async ({ path, digest }) => kept.get(path + digest) ?? initial,
     write: async ({ path, digest }, tools) => void kept.set(path + digest, tools),
+    forget: async ({ path, digest }) => void kept.delete(path + digest),
   };
 }
