@@ -252,7 +252,7 @@ export class BaseAgent {
     const attempt = attempts.getStore();
     try {
       const say = (message: WireMessage) => turn.say(message);
-      return await turns.run({ agent: this, turn }, () => speaker.run({ agent: this, say }, () => code(input)));
+      return toAnswer(await turns.run({ agent: this, turn }, () => speaker.run({ agent: this, say }, () => code(input))));
     } catch (error) {
       if (attempt !== undefined) attempt.thrown = error;
       throw error;
@@ -300,6 +300,13 @@ function wire(type: string, data: unknown): WireMessage {
 function toText(result: TurnResult, { thrown }: Attempt): string {
   if (result.reason === "completed") return result.text;
   throw new NoResponse(result, thrown === undefined ? undefined : { cause: thrown });
+}
+
+/** @throws {TypeError} it is no text: nothing checks the types of an agent's code where it runs. */
+function toAnswer(returned: unknown): string {
+  if (typeof returned === "string") return returned;
+  const what = returned === undefined ? "nothing" : returned === null ? "null" : `a value of type ${typeof returned}`;
+  throw new TypeError(`generateResponse returned ${what}, and must return the answer as a string`);
 }
 
 /** What code is given for a result; `own`: of a tool in code, whose text is JSON. */

@@ -74,7 +74,7 @@ export class CodeTurn {
     this.#input = prompt?.role === "user" ? prompt.text : "";
     this.before = messages.slice(0, Math.max(0, at));
     this.#recorded = recordedIn(turn?.entries ?? []);
-    respond(this, this.#input).then((text): Ending => ({ kind: "returned", text: String(text) })).then(
+    respond(this, this.#input).then((text): Ending => ({ kind: "returned", text })).then(
       (ending) => this.#end(ending),
       (error: unknown) => this.#end({ kind: "threw", error }),
     );

@@ -377,6 +377,28 @@ describe("an agent with a loop of its own", () => {
     expect(await agent.generateResponse("again")).toBe("fine: again");
   });
 
+  test("that returns no text fails the turn, and nothing is taken for the answer", async () => {
+    const given: readonly (readonly [unknown, string])[] = [
+      [undefined, "nothing"],
+      [null, "null"],
+      [{ text: "a" }, "a value of type object"],
+      [7, "a value of type number"],
+    ];
+    const values = given.map(([value]) => value);
+    class Wordless extends Agent {
+      override generateResponse(_input: string): Promise<string> {
+        return Promise.resolve(values.shift() as string);
+      }
+    }
+    const agent = kept(new Wordless(await options()));
+    for (const [, what] of given) {
+      const refused = await agent.generateResponse("go").catch((error: unknown) => error);
+      expect(refused).toMatchObject({ name: "NoResponse", cause: expect.any(TypeError) });
+      expect(String(refused)).toContain(`generateResponse returned ${what}, and must return the answer as a string`);
+    }
+    expect((await eventsOf(agent)).filter(({ type }) => type === "reply_committed")).toEqual([]);
+  });
+
   test("that throws fails the turn, and the session goes on", async () => {
     class Moody extends WeatherAgent {
       override async generateResponse(input: string): Promise<string> {
