@@ -166,7 +166,7 @@ class FunctionTool<P extends ToolParameters, R> extends Tool implements ToolDefi
 
   constructor(definition: ToolDefinition<P, R>) {
     super();
-    if (typeof definition.execute !== "function") throw new TypeError(`Cannot make the tool "${definition.name}" as it has no execute()`);
+    if (typeof definition.execute !== "function") throw new TypeError(`Cannot make ${toolNamed(definition.name)} as it has no execute()`);
     this.name = definition.name;
     this.description = definition.description;
     this.parameters = definition.parameters;
@@ -182,6 +182,11 @@ class FunctionTool<P extends ToolParameters, R> extends Tool implements ToolDefi
 
 export const DEFAULT_TIMEOUT_MS = 30_000;
 export const MAX_TIMEOUT_MS = 600_000;
+
+/** How a tool is spoken of. `name`: whatever its author gave as one. */
+export function toolNamed(name: unknown, the = "the", a = "a"): string {
+  return typeof name === "string" && name !== "" ? `${the} tool "${name}"` : `${a} tool without a name`;
+}
 
 export function isTool(value: unknown): value is Tool {
   return typeof value === "object" && value !== null && brand in value;

@@ -1,4 +1,4 @@
-import { MAX_TIMEOUT_MS, type Tool } from "./define.ts";
+import { MAX_TIMEOUT_MS, type Tool, toolNamed } from "./define.ts";
 import type { ToolDescription } from "./description.ts";
 import { toInputSchema } from "./parameters.ts";
 import { describeThrown } from "./thrown.ts";
@@ -17,9 +17,11 @@ export function describeTool(tool: Tool): ToolDescription {
       read_only: tool.read_only,
       speculation_safe: tool.speculation_safe,
       approval: tool.approval,
-      timeout_ms: Math.min(tool.timeoutMs, MAX_TIMEOUT_MS),
+      timeout_ms: typeof tool.timeoutMs === "number" ? Math.min(tool.timeoutMs, MAX_TIMEOUT_MS) : tool.timeoutMs,
     };
   } catch (error) {
-    throw new TypeError(`The tool "${tool.name}" is wrong: ${describeThrown(error).replace(/^TypeError: /, "")}`, { cause: error });
+    throw new TypeError(`${toolNamed(tool.name, "The", "A")} is wrong: ${describeThrown(error).replace(/^TypeError: /, "")}`, {
+      cause: error,
+    });
   }
 }

@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import type { Outcome } from "../../session/outcome.ts";
 import type { Diagnostic } from "../diagnostic.ts";
-import { MAX_TIMEOUT_MS } from "./define.ts";
+import { MAX_TIMEOUT_MS, toolNamed } from "./define.ts";
 
 export const ToolDescription = v.object({
   /** What providers take as the name of a function. */
@@ -29,11 +29,10 @@ export type Description =
 /** Fields that the author of a tool in TypeScript writes otherwise. */
 export const SPELLING: Readonly<Record<string, string>> = { timeout_ms: "timeoutMs" };
 
-/** Reads what came from another process. One tool that is wrong makes the file wrong. */
+/** Reads what came from another process. One tool that is wrong makes the file wrong; one that has none may be a part of others. */
 export function parseDescription(tools: unknown, spelling: Readonly<Record<string, string>> = {}): Description {
   const listed = v.safeParse(v.array(v.unknown()), tools);
   if (!listed.success) return broken("description_malformed", "The file's tools could not be read", CORRECT_TOOL);
-  if (listed.output.length === 0) return broken("no_tools", "The file has no tools", "Export a tool, or move the file elsewhere.");
   const parsed = listed.output.map((tool) => v.safeParse(ToolDescription, tool));
   const names = listed.output.flatMap((tool) => v.is(Named, tool) && tool.name !== "" ? [tool.name] : []);
   const faults = parsed.flatMap(({ issues = [] }, index) =>
@@ -65,12 +64,12 @@ export function remedyFor({ kind }: Outcome): string {
 }
 
 function toDiagnostic(tool: unknown, issue: v.BaseIssue<unknown>, spelling: Readonly<Record<string, string>>): Diagnostic {
-  const name = v.is(Named, tool) ? tool.name : "";
+  const name = v.is(Named, tool) ? tool.name : undefined;
   const path = v.getDotPath(issue);
   return {
     severity: "error",
     code: "tool_invalid",
-    message: `The tool "${name}" is wrong: ${path === null ? "" : `${spelling[path] ?? path}: `}${issue.message}`,
+    message: `${toolNamed(name, "The", "A")} is wrong: ${path === null ? "" : `${spelling[path] ?? path}: `}${issue.message}`,
     remedy: CORRECT_TOOL,
   };
 }

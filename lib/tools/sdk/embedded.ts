@@ -12,7 +12,7 @@ import { hasErrors } from "../diagnostic.ts";
 import type { Plan, ReadResult, Tool } from "../tool.ts";
 import type { Candidate } from "../toolbox.ts";
 import { compileTool } from "./compile-tool.ts";
-import type { Tool as SdkTool } from "./define.ts";
+import { type Tool as SdkTool, toolNamed } from "./define.ts";
 import { describeTool } from "./describe-tool.ts";
 import { parseDescription, SPELLING, type ToolDescription } from "./description.ts";
 import { invokeTool } from "./invoke.ts";
@@ -23,7 +23,7 @@ import type { WireMessage } from "./wire.ts";
 
 /** @throws {TypeError} if the tool cannot be offered. */
 export function describeEmbedded(tool: SdkTool): ToolDescription {
-  const refuse = (problem: string) => new TypeError(`Cannot register the tool "${tool.name}" as ${problem}`);
+  const refuse = (problem: string) => new TypeError(`Cannot register ${toolNamed(tool.name)} as ${problem}`);
   if (!tool.inProcess && tool.module === undefined) {
     throw refuse(
       "it is neither exported by a module nor runs in this process: give it module: import.meta.url if importing that file is harmless, " +

@@ -56,11 +56,19 @@ export async function loadSdkFile(
   const description = await describe(file.path, file.digest, language, ports);
   if (description.kind === "broken") return { ...description, origin };
   const compiled = await Promise.all(description.tools.map(async (tool) => ({ tool, ...await compileTool(tool) })));
-  const diagnostics = compiled.flatMap((each) => each.diagnostics);
+  const none = description.tools.length === 0 ? [noTools(file.text, language)] : [];
+  const diagnostics = [...none, ...compiled.flatMap((each) => each.diagnostics)];
   if (hasErrors(diagnostics)) return { kind: "broken", origin, names: description.tools.map(({ name }) => name), diagnostics };
   const source = { origin, path: file.path, digest: file.digest, language };
   const tools = compiled.flatMap(({ tool, schema }) => schema === undefined ? [] : [createTool(tool, schema, source)]);
   return { kind: "tools", origin, diagnostics, tools };
+}
+
+/** It may be a part of other files. One that imports what tools are made with was perhaps meant to have some. */
+function noTools(text: string, { sdk, name }: Language): Diagnostic {
+  const severity = text.includes(sdk) ? "warning" : "info";
+  const remedy = `${name === "python" ? "Define" : "Export"} a tool; leave the file as it is if other files import it.`;
+  return { severity, code: "no_tools", message: "The file has no tools", remedy };
 }
 
 async function describe(path: string, digest: string, language: Language, ports: SdkPorts): Promise<Description> {

@@ -8,6 +8,8 @@ export interface Language {
   readonly name: "typescript" | "python";
   /** Of its files, with the dot. */
   readonly extensions: readonly string[];
+  /** What a file imports to make tools. */
+  readonly sdk: string;
   /** What is looked up to run them; null: this program itself runs them. */
   readonly program: string | null;
   /** A run that finds out which tools the file has. */

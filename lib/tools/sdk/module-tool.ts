@@ -9,6 +9,7 @@ import { readUnanswered } from "./unanswered.ts";
 export const typescript: Language = {
   name: "typescript",
   extensions: [".ts", ".js"],
+  sdk: "orrery",
   program: null,
   describe: (file, place, timeout_ms) => launch({ file, ask: "describe" }, "", "{}", place, timeout_ms),
   readDescription,

@@ -71,6 +71,11 @@ type Loaded = { readonly kind: "loaded"; readonly tools: readonly Tool[] } | Ext
 /** What a tool file may import from "orrery" here. An agent has no place in the process of one call. */
 const surface = { tool, Tool, ValidationError };
 
+/** How Bun and Deno say that somebody imports more than that: in an agent's own program there is more. */
+const NOT_HERE = /Export named '\w+' not found in module 'orrery'|module 'orrery' does not provide an export/;
+const HERE = `; what a tool runs in knows only ${Object.keys(surface).join(", ")} of "orrery": ` +
+  "put the tools into a file of their own, without the agent; or give them inProcess: true, if they are a program's";
+
 /** The variables that the supervisor knows its processes by stay. */
 const TAG = /^ORRERY_/;
 
@@ -110,18 +115,23 @@ function toDiagnostic(error: unknown, file: string): Diagnostic {
   return {
     severity: "error",
     code: "module_load",
-    message: `Cannot load the file: ${text.replace(/^BuildMessage: /, "")}${elsewhere}`,
+    message: `Cannot load the file: ${text.replace(/^BuildMessage: /, "")}${elsewhere}${NOT_HERE.test(text) ? HERE : ""}`,
     remedy: "Correct the file, or what it imports.",
     ...placeOf(error, file),
   };
 }
 
-/** Exported tools, also in lists, and one instance of each exported class that none of them is an instance of. */
+/**
+ * Exported tools, also in lists, and one instance of each exported class that none of them is an instance of. A class
+ * without a name is what others are derived from.
+ */
 function collect(exports: readonly unknown[]): readonly Tool[] {
   const exported = exports.flatMap((each): readonly unknown[] => Array.isArray(each) ? each : [each]);
   const tools = new Set(exported.filter(isTool));
   for (const each of new Set(exported.filter(isToolClass))) {
-    if (![...tools].some((known) => known instanceof each)) tools.add(new each());
+    if ([...tools].some((known) => known instanceof each)) continue;
+    const made = new each();
+    if (made.name !== undefined) tools.add(made);
   }
   return [...tools];
 }

@@ -8,11 +8,14 @@ import type { Node } from "./input-steps.ts";
 
 /** @throws {TypeError} if there is no JSON Schema for it. */
 export function toInputSchema(parameters: ToolParameters): JsonSchema {
+  if (typeof parameters !== "object" || parameters === null || Array.isArray(parameters)) throw new TypeError(NO_PARAMETERS);
   if (!isValibot(parameters)) return parameters;
   const { $schema: _dialect, ...schema } = convert(parameters);
   if (!isAlwaysObject(schema, schema, 0)) throw new TypeError("the parameters of a tool must be an object schema, as arguments have names");
   return { ...schema, type: "object", properties: schema["properties"] ?? {} };
 }
+
+const NO_PARAMETERS = "parameters must be a valibot schema of an object, or a JSON Schema; v.object({}) is one of no parameters";
 
 /** Deeper than anybody nests: what refers to itself and nothing else is no object. */
 const MOST_NESTED = 32;

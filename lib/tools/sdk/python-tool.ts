@@ -21,6 +21,7 @@ import SDK from "./python/stella_sdk.py" with { type: "text" };
 export const python: Language = {
   name: "python",
   extensions: [".py"],
+  sdk: "stella_sdk",
   program: "python3",
   describe: (file, place, timeout_ms) => launch(["describe", file], place, null, timeout_ms),
   readDescription,

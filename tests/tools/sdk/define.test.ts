@@ -357,7 +357,7 @@ describe("parseDescription()", () => {
   });
 
   const faults: readonly (readonly [Partial<ReturnType<typeof describeTool>>, string])[] = [
-    [{ name: "" }, 'The tool "" is wrong: name: must be 1 to 64 letters, digits, _ or -'],
+    [{ name: "" }, "A tool without a name is wrong: name: must be 1 to 64 letters, digits, _ or -"],
     [{ timeout_ms: 0.5 }, 'The tool "create_ticket" is wrong: timeout_ms: must be a whole number'],
   ];
   for (const [change, message] of faults) {

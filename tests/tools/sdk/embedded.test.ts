@@ -29,6 +29,8 @@ describe("a tool of a program that embeds Orrery", () => {
     expect(() => tool({ ...bare } as unknown as Parameters<typeof tool>[0])).toThrow(/"t" as it has no execute/);
     const refused = await embed(tool({ ...bare, timeoutMs: 0.5, execute: () => 1 })).catch(String);
     expect(refused).toContain("timeoutMs: must be a whole number");
+    const nameless = { ...bare, name: undefined, execute: () => 1 } as unknown as Parameters<typeof tool>[0];
+    expect(await embed(tool(nameless)).catch(String)).toContain("Cannot register a tool without a name as ");
   });
 });
 

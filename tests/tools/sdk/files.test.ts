@@ -121,6 +121,16 @@ describe("loadSdkFile()", () => {
     expect(launches.length).toBe(2);
   });
 
+  test("takes a file without tools for a part of others, and says so; louder of one that imports what makes tools", async () => {
+    const cache = memoryCache();
+    for (const [text, severity] of [["WORD = 1", "info"], ["from stella_sdk import tool", "warning"]] as const) {
+      const file = await write("part.py", text);
+      for (let round = 0; round < 2; round++) {
+        expect(await load(file, { cache })).toMatchObject({ kind: "tools", tools: [], diagnostics: [{ severity, code: "no_tools" }] });
+      }
+    }
+  });
+
   test("refuses a name that belongs to a built-in", async () => {
     expect(await load(await write("reads.py", GREET.replaceAll("greet", "read_file")))).toMatchObject({
       kind: "broken",

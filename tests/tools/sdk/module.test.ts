@@ -73,6 +73,23 @@ const files: Readonly<Record<string, string>> = {
     const parameters = { type: "object", properties: {} };
     export default tool({ name: "late", description: "", parameters, timeoutMs: -1, execute: () => 1 });
   `,
+  "bare.js": 'import { tool } from "orrery"; export default tool({ name: "bare", description: "d", execute() {} });',
+  "nameless.js": 'import { tool } from "orrery"; export default tool({ description: "d", parameters: {}, execute() {} });',
+  "text-time.js": `
+    import { tool } from "orrery";
+    export default tool({ name: "slow", description: "d", parameters: {}, timeoutMs: "abc", execute() {} });
+  `,
+  "agent.ts": 'import { Agent, tool } from "orrery"; export default class extends Agent { tools = [tool] }',
+  "base.ts": `
+    import { Tool } from "orrery";
+    export abstract class Base extends Tool {
+      readonly description = "d";
+      readonly parameters = { type: "object" };
+      execute() { return this.name; }
+    }
+    export class First extends Base { readonly name = "first"; }
+    export class Second extends Base { readonly name = "second"; }
+  `,
   "none.ts": "export const x: number = 1;",
   "syntax.ts": "export const x: number = 1;\nexport const y = ;\n",
   "unclosed.ts": `import { tool } from "orrery";
@@ -196,6 +213,16 @@ describe("a TypeScript tool file anywhere on the disk", () => {
     expect((await callFile("listed.js", "third", {})).result.data).toBe("third");
   });
 
+  test("may export a class that others are derived from: without a name it is no tool", async () => {
+    const described = await describeFile("base.ts");
+    expect(described.kind === "described" ? described.tools.map(({ name }) => name) : described).toEqual(["first", "second"]);
+    expect((await callFile("base.ts", "second", {})).result.data).toBe("second");
+  });
+
+  test("may have no tools: it is a part of others", async () => {
+    expect(await describeFile("none.ts")).toEqual({ kind: "described", tools: [] });
+  });
+
   test("that no longer has the tool is an error result", async () => {
     expect((await callFile("none.ts", "greet", {})).result).toEqual({
       is_error: true,
@@ -204,7 +231,6 @@ describe("a TypeScript tool file anywhere on the disk", () => {
   });
 
   const faults: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
-    "none.ts": { code: "no_tools" },
     "syntax.ts": { code: "module_load", line: 2, column: 18 },
     "far.ts": { code: "module_load", message: expect.stringMatching(/syntax\.ts\W.*2\D+18/s) },
     "gathered.ts": { code: "module_load", message: expect.stringContaining(onDeno ? "All promises" : "(no till; TypeError: no key)") },
@@ -216,6 +242,13 @@ describe("a TypeScript tool file anywhere on the disk", () => {
     },
     "twins.ts": { code: "tool_invalid", message: 'The file has two tools named "twin"' },
     "idle.js": { code: "tool_invalid", message: 'The tool "idle" is wrong: it has no execute()' },
+    "bare.js": { code: "tool_invalid", message: expect.stringContaining('The tool "bare" is wrong: parameters must be a valibot schema') },
+    "nameless.js": { code: "tool_invalid", message: expect.stringContaining("A tool without a name is wrong: name: Invalid type") },
+    "text-time.js": { code: "tool_invalid", message: expect.stringMatching(/The tool "slow" is wrong: timeoutMs: .*received "abc"/) },
+    "agent.ts": {
+      code: "module_load",
+      message: expect.stringMatching(/'Agent'.*; what a tool runs in knows only tool, Tool, ValidationError of "orrery"/),
+    },
     "late.js": { code: "tool_invalid", message: 'The tool "late" is wrong: timeoutMs: must be above 0' },
     "construct.ts": { code: "module_load", message: "Cannot load the file: needs a till" },
   };

@@ -169,7 +169,6 @@ describe("a file that has no tools to offer", () => {
       message: "Cannot load the file: ModuleNotFoundError: No module named 'a_package_that_is_not_there'",
     },
     exits: { code: "python_exit", message: "Cannot load the file as it ends Python with sys.exit(3)" },
-    no_tools: { code: "no_tools" },
     no_execute: { code: "tool_invalid", message: 'Cannot offer tool "idle" as it has no execute()' },
     type: {
       code: "tool_invalid",
