@@ -40,6 +40,10 @@ export class SessionTools implements CallableTools {
     return this.#toolbox.whyNot(name);
   }
 
+  unread(): string | null {
+    return this.#toolbox.unread();
+  }
+
   /** Takes over what has changed, and records it. Only between steps. */
   renew(): void {
     if (this.#live === undefined) return;

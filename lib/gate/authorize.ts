@@ -56,6 +56,8 @@ export interface GatedTools<T extends GatedTool = GatedTool> {
   closest(name: string): readonly string[];
   /** Why a known tool may not be called: switched off, not trusted, broken. */
   whyNot(name: string): { readonly by: DeniedBy; readonly reason: string } | undefined;
+  /** What there is that may have any name, as it could not be read: a sentence for whoever looks for one that is not there. */
+  unread?(): string | null;
 }
 
 /** The digest a person's answer is bound to. */
@@ -99,5 +101,7 @@ function unknownTool(request: GateRequest): Denied {
   if (known !== undefined) return refuse(known.by, known.reason);
   const near = request.tools.closest(request.name);
   const hint = near.length === 0 ? "" : ` Did you mean ${near.map((name) => `"${name}"`).join(" or ")}?`;
-  return refuse("unknown_tool", `There is no tool named "${request.name.slice(0, 200).toWellFormed()}".${hint}`);
+  const unread = request.tools.unread?.() ?? null;
+  const rest = unread === null ? "" : ` ${unread}`;
+  return refuse("unknown_tool", `There is no tool named "${request.name.slice(0, 200).toWellFormed()}".${hint}${rest}`);
 }

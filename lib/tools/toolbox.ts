@@ -11,6 +11,7 @@ import type { ToolDeclaration } from "../session/message.ts";
 import { dirname } from "node:path";
 import { closest } from "./nearest.ts";
 import type { Approval, Tool } from "./tool.ts";
+import { describeUnread } from "./unread-files.ts";
 
 export type Status = "offered" | "off" | "untrusted" | "shadowed" | "broken";
 export type Family = "orrery" | "stella" | "nanocoder" | "other";
@@ -74,6 +75,8 @@ export interface Toolbox {
   closest(name: string): readonly string[];
   /** Why a known tool may not be called. A tool that is switched off is like one that does not exist. */
   whyNot(name: string): { readonly by: "trust" | "unknown_tool"; readonly reason: string } | undefined;
+  /** Files that may have a tool of any name: they were not run, or could not be read. Null if there are none. */
+  unread(): string | null;
   /** For the model, by name, so that the prompt's beginning stays the same. */
   declarations(): readonly ToolDeclaration[];
   /** For the log. */
@@ -96,6 +99,7 @@ export function createToolbox(candidates: readonly Candidate[], options: Toolbox
     find: (name) => found.get(name),
     closest: (name) => closest(name, [...found.keys()], 3),
     whyNot: (name) => whyNot(listings, name),
+    unread: () => describeUnread(listings),
     declarations: () => offered.map(({ name, description, input_schema }) => ({ name, description, input_schema })),
     recorded: () => offered.map(toRecord),
   };

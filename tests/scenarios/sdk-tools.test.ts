@@ -208,6 +208,21 @@ describe("a tool file in code", () => {
     expect([validated.code, validated.stderr]).toEqual([5, expect.stringContaining("5 with errors")]);
   }, 120_000);
 
+  test("is named to whoever calls a tool that it may have: not trusted, changed since, or broken", async () => {
+    const path = await workspace.write(".orrery/tools/plain.js", PLAIN);
+    const call = async (...flags: readonly string[]) => {
+      const { code, stdout } = await orrery("tools", "call", "plain", ...flags);
+      return `${code} ${stdout}`;
+    };
+    expect(await call()).toMatch(/^2 There is no tool named "plain".*plain\.js \(.*not trusted.*orrery trust/);
+    await orrery("trust");
+    expect(await call()).toStartWith("0 ");
+    await writeFile(path, `${PLAIN}// changed\n`);
+    expect(await call()).toMatch(/plain\.js \(.*chang.*orrery trust/);
+    await writeFile(path, `import "./gone.js";\n${PLAIN}`);
+    expect(await call("--trust-workspace")).toMatch(/plain\.js \(.*gone\.js/);
+  }, 60_000);
+
   test("is loaded by every check: what it imports may be gone since", async () => {
     await workspace.write(".orrery/tools/plain.js", `import "../../part.js";\n${PLAIN}`);
     const part = await workspace.write("part.js", "");

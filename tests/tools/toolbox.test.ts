@@ -111,6 +111,22 @@ describe("a toolbox", () => {
     expect(box.whyNot("nothing")).toBeUndefined();
   });
 
+  test("says which files may have a tool that is not there: those that were not run, or could not be read", () => {
+    const file = (kind: "broken" | "untrusted", path: string, reason: string): Candidate => {
+      const rest = { origin: { system: "sdk", scope: "workspace", path }, family: "orrery", reason } as const;
+      return kind === "broken" ? { kind, name: null, description: null, ...rest } : { kind, ...rest };
+    };
+    const known = candidate("aa", "workspace", "stella", "nobody trusts it");
+    expect(createToolbox([known, candidate("bb", "user", "stella")]).unread()).toBeNull();
+    const untrusted = ["/w/a.ts", "/w/b.py"].map((path) => file("untrusted", path, "run orrery trust"));
+    const said = "It may be one of those that are not known, of";
+    expect(createToolbox([known, ...untrusted, file("broken", "/w/c.md", "it is too long.")]).unread())
+      .toBe(`${said} /w/a.ts, /w/b.py (run orrery trust); of /w/c.md (it is too long).`);
+    const many = Array.from({ length: 7 }, (_, index) => file("broken", `/w/${index}.ts`, "x".repeat(5000)));
+    const cut = createToolbox(many).unread() ?? "";
+    expect([cut.length < 500, cut.endsWith("; and of 2 more.")]).toEqual([true, true]);
+  });
+
   test("suggests the offered names that are close (case 42)", () => {
     const candidates = [
       ...builtinTools().map((builtin): Candidate => ({ kind: "tool", tool: builtin, family: "other" })),
