@@ -28,7 +28,7 @@ export interface ToolOptions {
   readonly speculation_safe?: boolean;
   /** Whether a person must agree: "never" is the default, "destructive" asks in normal mode only. */
   readonly approval?: "never" | "always" | "destructive";
-  /** 30000 by default, at most 600000. */
+  /** 30000 by default; more than 600000 is taken for 600000. */
   readonly timeoutMs?: number;
   /**
    * For a program that embeds Orrery: the tool runs in that program. It is not ended with its call, and a crash of it is a
