@@ -92,11 +92,26 @@ async function whyIgnored(path: string, name: string, { read, reserved, telling 
       remedy: "Move a tool in TypeScript to .orrery/tools.",
     };
   }
+  const meant = RELATIVES[extname(name)];
+  if (meant !== undefined && read.includes(meant) && !name.startsWith(".")) {
+    return { message, remedy: `Name it ${basename(name, extname(name))}${meant}, if it is a tool; leave it, if a tool uses it.` };
+  }
   return {
     message,
     remedy: name.startsWith(".") ? "Leave it, if something needs it." : "Leave it, if a tool uses it; else move it elsewhere.",
   };
 }
+
+/** Extensions of files in the languages of tools that are not read as such, and the one that is. */
+const RELATIVES: Readonly<Record<string, string>> = {
+  ".mts": ".ts",
+  ".cts": ".ts",
+  ".tsx": ".ts",
+  ".mjs": ".js",
+  ".cjs": ".js",
+  ".jsx": ".js",
+  ".pyw": ".py",
+};
 
 /** What editors keep beside a file that is open, and what systems put into folders. */
 const LEFT_BEHIND = /^(?:\.#|\._|#.*#$|\.nfs|\.~lock\.|\.DS_Store$|Thumbs\.db$|desktop\.ini$)|\.sw[a-p]$|~$/;

@@ -27,9 +27,9 @@ export function toFailure(error: unknown, report: (stack: string) => void): Host
   return failure(describeThrown(error));
 }
 
-/** Its message, without the name. */
+/** Its message, without the name; the name if it has none. */
 function describeRefusal(error: ValidationError): string {
-  return typeof error.message === "string" ? error.message : describeThrown(error);
+  return typeof error.message === "string" && error.message !== "" ? error.message : describeThrown(error);
 }
 
 function toReply(value: unknown): HostReply {

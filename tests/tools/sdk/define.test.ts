@@ -226,6 +226,7 @@ describe("a tool that fails", () => {
     [broken(new Error("kept"), "stack"), "kept"],
     [broken(new Error("lost"), "message"), "The tool threw what has no text"],
     [Object.assign(new Error(), { message: 5 }), "5"],
+    [new ValidationError(), "ValidationError"],
     [Object.assign(new ValidationError(), { message: { n: 1 } }), "ValidationError: [object Object]"],
   ];
   for (const [value, text] of thrown) {

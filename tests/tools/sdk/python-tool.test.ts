@@ -214,6 +214,12 @@ describe("a Python tool that fails", () => {
     expect((await callPython(MANNERS, "raises", { kind: "unprintable" })).result.text).toBe("Unprintable");
   });
 
+  test("with a ValidationError that says nothing is named by it", async () => {
+    for (const [kind, text] of [["bare validation", "ValidationError"], ["wordless", "Wordless"]] as const) {
+      expect((await callPython(MANNERS, "raises", { kind })).result).toEqual({ is_error: true, text });
+    }
+  });
+
   test("by calling itself for ever is an error result", async () => {
     expect((await callPython(MANNERS, "raises", { kind: "depth" })).result.text).toContain("RecursionError");
   });

@@ -101,7 +101,7 @@ class Answer:
                 raise Broken("no_such_tool", 'Cannot call "%s" as %s no longer has a tool of that name' % (name, self.path))
             return result_frame(to_json(self.finish(sdk.invoke(tools[name], arguments))), False)
         except sdk.ValidationError as error:
-            return result_frame(str(error), True)
+            return result_frame(sdk.describe_refusal(error), True)
         except Unholdable as error:
             return result_frame("The tool returned what JSON cannot hold: %s" % error, True)
         except SystemExit as error:

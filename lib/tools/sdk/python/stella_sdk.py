@@ -136,7 +136,7 @@ class BaseAgent:
             result = invoke(found, json.loads(arguments) if isinstance(arguments, str) else arguments)
             return await result if inspect.isawaitable(result) else result
         except ValidationError as error:
-            return Failure(str(error))
+            return Failure(describe_refusal(error))
         except SystemExit as error:
             return Failure(describe_exit(error))
         except Exception as error:
@@ -598,13 +598,22 @@ def describe_type(annotation):
     return annotation.__qualname__ if isinstance(annotation, type) else str(annotation)
 
 
-def describe_error(error):
+def text_of(error):
     try:
-        message = str(error)
+        return str(error)
     except Exception:
         # An error whose own text cannot be made.
-        message = ""
+        return ""
+
+
+def describe_error(error):
+    message = text_of(error)
     return message if type(error) is Exception and message else "%s: %s" % (type(error).__name__, message) if message else type(error).__name__
+
+
+def describe_refusal(error):
+    """Of a ValidationError: its message, without the name; the name if it has none."""
+    return text_of(error) or type(error).__name__
 
 
 def describe_exit(error):
