@@ -72,7 +72,7 @@ export type { Message } from "./lib/session/message.ts";
 export type { CallResult, Mode, ModelErrorKind, Outcome, TurnEnd, Usage } from "./lib/session/outcome.ts";
 export { evolve, fold } from "./lib/session/evolve.ts";
 export { initialState, type SessionState } from "./lib/session/state.ts";
-export { transcript } from "./lib/session/transcript.ts";
+export { conversation, transcript } from "./lib/session/transcript.ts";
 export { type Diagnostic, hasErrors } from "./lib/tools/diagnostic.ts";
 export { nearest } from "./lib/tools/nearest.ts";
 export {

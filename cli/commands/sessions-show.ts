@@ -1,4 +1,4 @@
-import { isKnown, type LogRow, type SessionEvent, type SessionState, stateOf, transcript } from "../../mod.ts";
+import { conversation, isKnown, type LogRow, type SessionEvent, type SessionState, stateOf } from "../../mod.ts";
 import { withAgent } from "../agent.ts";
 import type { JsonFlag } from "../flags.ts";
 import type { Ending } from "../ending.ts";
@@ -32,7 +32,7 @@ function toObject(id: string, state: SessionState, status: string): object {
     turns: state.counts.turns,
     usage: state.usage,
     speculation: { saved_ms, wasted, wasted_ms },
-    messages: transcript(state),
+    messages: conversation(state),
   };
 }
 

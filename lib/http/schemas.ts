@@ -66,10 +66,11 @@ export const Message = v.variant("role", [
   v.object({
     role: v.literal("assistant"),
     text: v.string(),
-    calls: v.array(v.object({ id: v.string(), name: v.string(), arguments: v.string() })),
+    /** `id` is the one that the model knows, `call` ours. */
+    calls: v.array(v.object({ id: v.string(), call: CallId, name: v.string(), arguments: v.string() })),
     provider_blocks: v.optional(v.array(v.unknown())),
   }),
-  v.object({ role: v.literal("tool"), id: v.string(), name: v.string(), text: v.string(), is_error: v.boolean() }),
+  v.object({ role: v.literal("tool"), id: v.string(), call: CallId, name: v.string(), text: v.string(), is_error: v.boolean() }),
 ]);
 
 export const Call = v.object({
@@ -92,7 +93,14 @@ export const SessionState = v.object({
   mode: Mode,
   messages: v.array(Message),
   calls: v.array(Call),
-  approvals: v.array(v.object({ call: CallId, name: v.string(), input: v.record(v.string(), v.unknown()), reason: v.string() })),
+  approvals: v.array(v.object({
+    call: CallId,
+    name: v.string(),
+    input: v.record(v.string(), v.unknown()),
+    reason: v.string(),
+    /** Send it along with the answer. */
+    input_digest: v.string(),
+  })),
   tasks: v.array(TaskRecord),
   state_keys: v.array(v.string()),
   /** Prompts that wait for the turns before them, in the memory of the server; `turn` is where each stands now. */

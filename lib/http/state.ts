@@ -5,7 +5,9 @@ import { sha256 } from "../session/digest.ts";
 import { worthOf } from "../session/early-runs.ts";
 import { parseKeepingNumbers } from "../session/json.ts";
 import type { CallState, SessionState } from "../session/state.ts";
-import { entriesOf, transcript } from "../session/transcript.ts";
+import { conversation, entriesOf } from "../session/transcript.ts";
+
+type Asking = Extract<CallState["status"], { kind: "asking" }>;
 
 export interface StateDocument {
   /** JSON. */
@@ -61,11 +63,9 @@ function toBody({ state, status, queued }: SessionView) {
   const calls = entriesOf(state).flatMap((entry) => entry.kind === "reply" ? entry.calls : []);
   return {
     ...openedBody({ state, status }),
-    messages: transcript(state),
+    messages: conversation(state),
     calls: calls.map(callBody),
-    approvals: calls.flatMap((call) =>
-      call.status.kind === "asking" ? [{ call: call.call, name: call.name, input: inputOf(call), reason: call.status.reason }] : []
-    ),
+    approvals: calls.flatMap((call) => call.status.kind === "asking" ? [approvalBody(call, call.status)] : []),
     tasks: Object.values(state.tasks),
     state_keys: Object.keys(state.scratch).sort(),
     queued,
@@ -73,6 +73,10 @@ function toBody({ state, status, queued }: SessionView) {
     speculation: worthOf(state.speculation),
     ...(state.turn.kind === "running" ? { turn: state.turn.turn } : {}),
   };
+}
+
+function approvalBody(call: CallState, { reason, input_digest }: Asking) {
+  return { call: call.call, name: call.name, input: inputOf(call), reason, input_digest };
 }
 
 function inputOf(call: CallState): unknown {

@@ -6,7 +6,7 @@
  */
 import { toArray } from "./append-list.ts";
 import { parseArguments } from "./arguments.ts";
-import type { Message } from "./message.ts";
+import type { Message, MessageCall } from "./message.ts";
 import type { CallResult } from "./outcome.ts";
 import type { CallState, Entry, SessionState } from "./state.ts";
 
@@ -14,11 +14,23 @@ const NO_RESULT: CallResult = { is_error: true, text: "This call has no recorded
 
 /** All messages, the system text first. Calls of an open step without an end are given an interim result. */
 export function transcript(state: SessionState): readonly Message[] {
-  const ids = new WireIds();
-  const messages: Message[] = [];
-  if (state.header !== null && state.header.system !== "") messages.push({ role: "system", text: state.header.system });
-  for (const entry of entriesOf(state)) messages.push(...toMessages(entry, state, ids));
-  return messages;
+  return messagesOf(state, {
+    results: (call) => resultOf(call, state) ?? NO_RESULT,
+    named: ({ name }, id) => ({ id, name }),
+  });
+}
+
+export type RecordedMessage = ToldMessage<OwnId>;
+interface OwnId {
+  readonly call: string;
+}
+
+/** The same as far as it is recorded: a call without an end has no result. Calls and results have our own id too. */
+export function conversation(state: SessionState): readonly RecordedMessage[] {
+  return messagesOf<OwnId>(state, {
+    results: (call) => resultOf(call, state),
+    named: ({ call, name }, id) => ({ id, call, name }),
+  });
 }
 
 /** The text of the last reply of the session; empty if there is none. */
@@ -35,29 +47,48 @@ export function entriesOf(state: SessionState): readonly Entry[] {
   return [...closed, { kind: "reply", turn, step, reply: phase.reply, calls: phase.calls }];
 }
 
-function toMessages(entry: Entry, state: SessionState, ids: WireIds): readonly Message[] {
+type ToldMessage<More> =
+  | Exclude<Message, { role: "assistant" | "tool" }>
+  | Omit<Extract<Message, { role: "assistant" }>, "calls"> & { readonly calls: readonly (MessageCall & More)[] }
+  | Extract<Message, { role: "tool" }> & More;
+
+interface Telling<More> {
+  /** Null: nothing is told. */
+  results(call: CallState): CallResult | null;
+  named(call: CallState, id: string): Pick<MessageCall, "id" | "name"> & More;
+}
+
+function messagesOf<More>(state: SessionState, telling: Telling<More>): readonly ToldMessage<More>[] {
+  const ids = new WireIds();
+  const messages: ToldMessage<More>[] = [];
+  if (state.header !== null && state.header.system !== "") messages.push({ role: "system", text: state.header.system });
+  for (const entry of entriesOf(state)) messages.push(...toMessages(entry, telling, ids));
+  return messages;
+}
+
+function toMessages<More>(entry: Entry, telling: Telling<More>, ids: WireIds): readonly ToldMessage<More>[] {
   if (entry.kind === "prompt") return [{ role: "user", text: entry.text }];
   const { text, provider_blocks } = entry.reply;
   if (text === "" && entry.calls.length === 0 && provider_blocks === undefined) return [];
-  const named = entry.calls.map((call) => ({ call, id: ids.of(call) }));
-  const results = named.map(({ call, id }): Message => {
-    const result = resultOf(call, state);
-    return { role: "tool", id, name: call.name, text: result.text, is_error: result.is_error };
+  const told = entry.calls.map((call) => ({ call, name: telling.named(call, ids.of(call)) }));
+  const results = told.flatMap(({ call, name }) => {
+    const result = telling.results(call);
+    return result === null ? [] : [{ role: "tool" as const, ...name, text: result.text, is_error: result.is_error }];
   });
   return [
     {
       role: "assistant",
       text,
-      calls: named.map(({ call, id }) => ({ id, name: call.name, arguments: wireArguments(call.arguments) })),
+      calls: told.map(({ call, name }) => ({ ...name, arguments: wireArguments(call.arguments) })),
       ...(provider_blocks === undefined ? {} : { provider_blocks }),
     },
     ...results,
   ];
 }
 
-function resultOf(call: CallState, state: SessionState): CallResult {
-  if (call.status.kind === "ended") return call.status.result;
-  return Object.hasOwn(state.late, call.call) ? state.late[call.call] ?? NO_RESULT : NO_RESULT;
+function resultOf({ call, status }: CallState, { late }: SessionState): CallResult | null {
+  if (status.kind === "ended") return status.result;
+  return Object.hasOwn(late, call) ? late[call] ?? null : null;
 }
 
 /** Providers refuse a history whose arguments are not an object: what was malformed goes back as a quoted string. */

@@ -73,6 +73,20 @@ describe("three calls that wait", () => {
   });
 });
 
+test("the state of a session that waits tells of no result, and what an answer is bound to", async () => {
+  const session = await start([{ calls: [touching("a")] }, { text: "done" }]);
+  const turn = prompt(session);
+  const [id = ""] = await asked(1);
+  const { messages, calls, approvals } = (await subject.ask("GET", `/v1/sessions/${session}`)).body;
+  expect(messages.at(-1)).toMatchObject({ role: "assistant", calls: [{ call: id, name: "touch_it" }] });
+  expect(calls).toMatchObject([{ call: id, status: "asking" }]);
+  expect(approvals).toMatchObject([{ call: id, input_digest: sha256('{"file":"a"}') }]);
+  expect((await answer(session, id, { ...allow, input_digest: approvals[0].input_digest })).status).toBe(200);
+  await turn;
+  const after = (await subject.ask("GET", `/v1/sessions/${session}`)).body;
+  expect(after.messages.at(-2)).toMatchObject({ role: "tool", call: id, is_error: false });
+});
+
 describe("an answer", () => {
   test("is refused the second time, for another session, for an altered input, and after the turn was stopped", async () => {
     const session = await start([{ calls: [touching("a"), touching("b")] }, { text: "done" }], READS);
@@ -127,7 +141,7 @@ describe("a call that waits", () => {
     reader.cut();
     const { text, body } = await subject.ask("GET", `/v1/sessions/${session}`);
     expect(body).toMatchObject({ status: "waiting", turn: 1, approvals: [{ call: id, name: "touch_it", reason: expect.any(String) }] });
-    expect(Object.keys(body.approvals[0])).toEqual(["call", "name", "input", "reason"]);
+    expect(Object.keys(body.approvals[0])).toEqual(["call", "name", "input", "reason", "input_digest"]);
     expect(text).toContain('"input":{"file":"a","n":9007199254740993}');
     reader = await subject.follow(session, { last: body.seq });
     await answer(session, id ?? "", allow);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { parseEvent, type SessionEvent } from "../../lib/session/event.ts";
 import { fold } from "../../lib/session/evolve.ts";
-import { lastText, transcript } from "../../lib/session/transcript.ts";
+import { conversation, lastText, transcript } from "../../lib/session/transcript.ts";
 import { after, allow, AT, callId, end, OPEN, PROMPT, reply, SESSION, start, STEP } from "./specification.ts";
 
 /** A log that `decide` did not write: bodies are given, envelopes added. */
@@ -100,6 +100,23 @@ describe("transcript()", () => {
     });
     const assistant = transcript(state).find((message) => message.role === "assistant");
     expect(assistant?.role === "assistant" ? assistant.calls[0]?.arguments : "").toBe('{"malformed_arguments":"{\\"a\\":"}');
+  });
+});
+
+describe("conversation()", () => {
+  test("has no result that is not recorded, and joins each that is with its call", () => {
+    const { state } = after(OPEN, PROMPT, ...STEP, reply(["look", "look"]), allow(1), start(1), allow(2), start(2), end(2, "second"));
+    expect(conversation(state).slice(2)).toEqual([
+      {
+        role: "assistant",
+        text: "",
+        calls: [
+          { id: "p0", call: callId(1), name: "look", arguments: "{}" },
+          { id: "p1", call: callId(2), name: "look", arguments: "{}" },
+        ],
+      },
+      { role: "tool", id: "p1", call: callId(2), name: "look", text: "second", is_error: false },
+    ]);
   });
 });
 
