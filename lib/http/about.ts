@@ -84,7 +84,12 @@ export function addAboutRoutes(
     checkBody(api.LoginCode),
     (c) => {
       const token = credentials.exchange(c.req.valid("json").code);
-      if (token === null) throw new Problem("unauthorized", "This code is not good, or not any more: start the server again for another");
+      if (token === null) {
+        throw new Problem(
+          "unauthorized",
+          "This code is not good, or not any more: sign in with the server's token, or start it again for another",
+        );
+      }
       return answer(c, api.Login, { token });
     },
   );

@@ -690,6 +690,44 @@ inBrowser("the page", () => {
     expect(wrong).toEqual([]);
   }, LIMIT);
 
+  test("has room on a phone for the name of a session that waits", async () => {
+    const { page, session, wrong } = await watch({
+      script: [{ calls: [call("look")] }, { text: "done" }],
+      prepare: (workspace) => workspace.tool("look", "echo seen", 'approval = "always"'),
+    }, { width: 360 });
+    await prompt(session);
+    await status(page, "Waits for you");
+    const { width = 0 } = await page.locator("#title").boundingBox() ?? {};
+    expect(width).toBeGreaterThan(60);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
+    expect(wrong).toEqual([]);
+  }, LIMIT);
+
+  test("shows nothing of the session before under the name of one that is gone or was never there", async () => {
+    const { page, session } = await watch({ script: [{ text: "said here" }] }, { expected: /404/ });
+    await prompt(session, "go", "?wait=true");
+    await page.locator(".remark", { hasText: "Turn 1 completed" }).waitFor();
+    const removed = await subject.open({ title: "Soon removed" });
+    await subject.ask("DELETE", `/v1/sessions/${removed}`);
+    for (const hash of [removed, "ses_01a22983-a7ad-76e0-92c7-7b05c2411149", `${removed}@3`]) {
+      await page.goto(`${subject.server.url}/#${session}`);
+      await page.locator(".reply", { hasText: "said here" }).waitFor();
+      expect(await page.locator("#fork").isEnabled()).toBe(true);
+      await page.goto(`${subject.server.url}/#${hash}`);
+      await page.locator("#progress", { hasText: "There is no such session" }).waitFor();
+      await drawn(page);
+      expect(await page.locator("#conversation li").count()).toBe(0);
+      expect(await page.locator("#timeline .bar:not(.legend .bar)").count()).toBe(0);
+      expect(await page.locator("#where").innerText()).toBe("0 / 0");
+      expect(await page.locator("#fork").isDisabled()).toBe(true);
+      await page.locator("#status").waitFor({ state: "hidden" });
+    }
+    await page.goto(`${subject.server.url}/#${session}@2`);
+    await status(page, "Replay");
+    await page.locator("#fork-here").waitFor();
+    expect(await page.locator(".prompt").count()).toBe(1);
+  }, LIMIT);
+
   test("begins a session, and lists what others begin", async () => {
     const { page, session } = await watch({ script: [{ text: "hello" }] });
     await page.getByRole("button", { name: "New session" }).click();

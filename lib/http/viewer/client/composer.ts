@@ -9,6 +9,8 @@ export interface ComposerState {
   readonly status: string;
   /** The event that is looked at; null: live. */
   readonly past: number | null;
+  /** Whether there is such a session, as far as we have heard. */
+  readonly known: boolean;
 }
 
 export interface ComposerHooks {
@@ -81,15 +83,16 @@ export class Composer {
   #draw(): void {
     const state = this.#state;
     if (state === null) return;
-    const { status, past, story } = state;
+    const { status, past, story, known } = state;
     part("composer").hidden = past !== null;
     part("past").hidden = past === null;
     if (past !== null) setText(part("past-word"), `As of event ${story.seq}`);
     const open = status === "running" || status === "waiting";
-    part("stop").hidden = past !== null || status === "idle";
+    part("stop").hidden = past !== null || status === "idle" || status === "gone";
     part("resume").hidden = past !== null || status !== "interrupted";
     const send = part<HTMLButtonElement>("send");
-    send.disabled = this.#busy || this.#text.value.trim() === "" || status === "interrupted" || status === "held";
+    send.disabled = this.#busy || !known || this.#text.value.trim() === "" || status === "interrupted" || status === "held";
+    for (const id of ["fork", "fork-here"]) part<HTMLButtonElement>(id).disabled = !known;
     setText(send, open ? "Queue" : "Send");
   }
 

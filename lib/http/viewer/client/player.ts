@@ -40,7 +40,7 @@ export class Player {
     const { slider, back, on, play, live, where } = this.#parts;
     const events = this.#events();
     const head = events[events.length - 1]?.seq ?? 0;
-    const here = at ?? head;
+    const here = head === 0 ? 0 : at ?? head;
     const event = events[indexOf(events, here)];
     slider.max = String(head);
     slider.value = String(here);

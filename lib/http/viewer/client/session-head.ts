@@ -45,6 +45,8 @@ const STATUS: Readonly<Record<string, string>> = {
   interrupted: "Interrupted",
   held: "Held by another runtime",
   past: "Replay",
+  // The link says so.
+  gone: "",
 };
 
 const LINKS: Readonly<Record<Link, string>> = {

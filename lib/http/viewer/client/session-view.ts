@@ -192,7 +192,7 @@ export class SessionView {
   }
 
   #shown(): Story {
-    if (this.#at === null) return this.#story;
+    if (this.#at === null || !this.#ready) return this.#story;
     if (this.#past?.at !== this.#at) this.#past = { at: this.#at, story: Story.of(this.#events, indexOf(this.#events, this.#at) + 1) };
     return this.#past.story;
   }
@@ -200,17 +200,18 @@ export class SessionView {
   #draw(): void {
     if (this.#stop.signal.aborted) return;
     drawProgress({ ready: this.#ready, link: this.#link, seq: this.#story.seq, head: this.#head });
-    if (!this.#ready) return this.#drawHead(this.#story);
+    // Before the first event everything is drawn empty: what is left of the session shown before is another's.
+    if (!this.#ready && this.#story.seq > 0) return this.#drawHead(this.#story);
     const story = this.#shown();
     const past = this.#at !== null;
     const { conversation, timeline } = this.#hooks;
     const follow = this.#following;
     conversation.draw(story, past ? null : this.#live);
-    this.#approvals.draw(past || this.#word === "interrupted" ? [] : story.asking);
-    this.#composer.draw({ story, status: this.#status(), past: this.#at });
+    this.#approvals.draw(past || this.#word === "interrupted" || this.#link === "gone" ? [] : story.asking);
+    this.#composer.draw({ story, status: this.#status(), past: this.#at, known: story.seq > 0 && this.#link !== "gone" });
     this.#player.draw(this.#at);
     this.#facts.draw(story, this.#events.length);
-    this.#mode.draw(story.header?.mode ?? "", !past && this.#word !== "held");
+    this.#mode.draw(story.header?.mode ?? "", !past && this.#word !== "held" && this.#link !== "gone");
     timeline.draw(this.#story, this.#now(), past ? story : null);
     this.#drawHead(story);
     if (follow) conversation.toEnd();
@@ -223,6 +224,7 @@ export class SessionView {
 
   #status(): string {
     const { turn, asking } = this.#story;
+    if (this.#link === "gone") return "gone";
     if (this.#at !== null) return "past";
     if (turn.kind !== "open") return "idle";
     if (this.#word === "interrupted" || this.#word === "held") return this.#word;
