@@ -1,7 +1,11 @@
 import type { JsonInput } from "../session/json.ts";
 
 /** A way to ask a person. Absent: nobody can be asked, and a call that must ask is denied at once. */
-export type Approver = (question: Question, signal: AbortSignal) => Promise<Answer>;
+export interface Approver {
+  (question: Question, signal: AbortSignal): Promise<Answer>;
+  /** Takes the questions of one reply all at once, and their answers in any order. Otherwise calls that run alone are asked about in their place. */
+  readonly takes_many?: true;
+}
 
 export interface Question {
   /** The session that asks, if it is one that works for the session that is driven. */

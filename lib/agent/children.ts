@@ -48,7 +48,8 @@ async function runChild(
 
 /** A question of the child's child has its session already. */
 function onBehalfOf(session: string, approver: Approver): Approver {
-  return (question, signal) => approver({ session, ...question }, signal);
+  const ask: Approver = (question, signal) => approver({ session, ...question }, signal);
+  return Object.assign(ask, approver.takes_many === undefined ? {} : { takes_many: approver.takes_many });
 }
 
 function emptyRun(duration_ms: number): Omit<Run, "outcome"> {

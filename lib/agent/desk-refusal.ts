@@ -18,6 +18,7 @@ export type RefusalCode =
   | "held"
   /** The call does not wait for an answer, or got one already. */
   | "settled"
+  | "not_asked"
   /** The answer is to another input than the one that waits. */
   | "altered"
   /** The prompt with this key was queued, and dropped before its turn began. */
@@ -67,6 +68,14 @@ export function workspaceGone(session: string, workspace: string): DeskRefusal {
   return new DeskRefusal(
     "workspace_gone",
     `Cannot go on with session "${session}" as its folder, "${workspace}", is not there any more as it was`,
+  );
+}
+
+/** What a hook has a say in, or was only just asked for, is asked about in its turn. */
+export function notAsked(call: string): DeskRefusal {
+  return new DeskRefusal(
+    "not_asked",
+    `Cannot answer call "${call}" yet as nobody was asked about it: answer its approval_requested, if one comes`,
   );
 }
 

@@ -14,7 +14,7 @@ import { type EventOf, isKnown, type SessionEvent } from "../session/event.ts";
 import { next } from "../session/next.ts";
 import { entriesOf } from "../session/transcript.ts";
 import { Approvals } from "./desk-approvals.ts";
-import { DeskRefusal, workspaceGone } from "./desk-refusal.ts";
+import { DeskRefusal, notAsked, workspaceGone } from "./desk-refusal.ts";
 import { isInPlace } from "./in-place.ts";
 import { inputDigest } from "../gate/authorize.ts";
 import type { Answer, Question } from "./approver.ts";
@@ -223,6 +223,7 @@ export class DeskSession {
     const asked = turn.kind === "running" && turn.phase.kind === "calling"
       ? turn.phase.calls.find((each) => each.call === call)
       : undefined;
+    if (asked?.status.kind === "requested") throw notAsked(call);
     if (asked?.status.kind !== "asking") {
       throw new DeskRefusal("settled", `Cannot answer call "${call}" as it does not wait for an answer in session "${this.id}"`);
     }
@@ -325,7 +326,8 @@ export class DeskSession {
   #run(turn: number, stopped: StopReason | null, start: (options: TurnOptions) => Promise<TurnResult>): Running {
     const [stop, now] = [new AbortController(), new AbortController()];
     if (stopped !== null) stop.abort(stopped);
-    const approver: TurnOptions["approver"] = (question, signal) => this.#ask(question, signal);
+    const ask = (question: Question, signal: AbortSignal) => this.#ask(question, signal);
+    const approver = Object.assign(ask, { takes_many: true as const });
     const ended = start({ stop: stop.signal, now: now.signal, approver }).catch((error: unknown) => {
       this.#broken = true;
       throw error;

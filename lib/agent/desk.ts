@@ -18,7 +18,7 @@ import type { Agent } from "./agent.ts";
 import { Entrances } from "./desk-entrances.ts";
 import { checkModelName, toModelRefusal } from "./desk-models.ts";
 import { Records } from "./desk-records.ts";
-import { DeskRefusal, notAdmitted, toRefusal } from "./desk-refusal.ts";
+import { DeskRefusal, notAdmitted, notAsked, toRefusal } from "./desk-refusal.ts";
 import type { Answering, DeskSession, QueuedPrompt, TakenPrompt } from "./desk-session.ts";
 import { Seats } from "./desk-seats.ts";
 import type { FeedEvent } from "./feed.ts";
@@ -349,6 +349,7 @@ export class Desk {
       }
       throw new DeskRefusal("interrupted", `Cannot answer call "${call}" as its turn is not running: resume the session first`);
     }
+    if (calls.some((each) => each.call === call && each.status.kind === "requested")) throw notAsked(call);
     throw new DeskRefusal("settled", `Cannot answer call "${call}" as it does not wait for an answer in session "${id}"`);
   }
 

@@ -4,6 +4,7 @@ import type { HookNotice } from "../gate/hook.ts";
 import type { JsonInput } from "../session/json.ts";
 import type { Mode } from "../session/outcome.ts";
 import type { CallState } from "../session/state.ts";
+import { mayHaveStarted } from "../session/unread.ts";
 import type { Answer, Question } from "./approver.ts";
 import { now } from "./ids.ts";
 import type { Turn, TurnPorts, TurnSignals } from "./turn.ts";
@@ -11,7 +12,29 @@ import type { Turn, TurnPorts, TurnSignals } from "./turn.ts";
 export async function authorizeCall(call: CallState, { ports, signals }: Turn): Promise<void> {
   const { verdict, notices } = await weigh(call, ports, signals);
   recordNotices(notices, ports);
-  if (verdict !== null) recordVerdict(call, verdict, ports);
+  if (verdict === null || (verdict.kind === "ask" && isAsked(call, ports))) return;
+  recordVerdict(call, verdict, ports);
+  if (verdict.kind === "ask" && ports.approver?.takes_many === true) askAhead(call, ports);
+}
+
+/** Whoever is asked about a call is asked about those behind it too. What a hook has a say in is asked about in its place. */
+function askAhead({ call: first }: CallState, ports: TurnPorts): void {
+  const calls = openCalls(ports);
+  const mode = modeOf(ports);
+  for (const call of calls.slice(calls.findIndex((each) => each.call === first) + 1)) {
+    if (call.status.kind !== "requested" || mayHaveStarted(call)) continue;
+    const question = ports.gate.question({ name: call.name, arguments: call.arguments, mode, tools: ports.tools });
+    if (question !== null) recordVerdict(call, question, ports);
+  }
+}
+
+/** The call before it was asked about while this one was being weighed. */
+function isAsked({ call }: CallState, ports: TurnPorts): boolean {
+  return openCalls(ports).some((each) => each.call === call && each.status.kind === "asking");
+}
+
+function openCalls({ recorder: { state: { turn } } }: TurnPorts): readonly CallState[] {
+  return turn.kind === "running" && turn.phase.kind === "calling" ? turn.phase.calls : [];
 }
 
 function recordVerdict(call: CallState, verdict: Verdict, { recorder }: TurnPorts): void {

@@ -15,7 +15,14 @@ import type { Policy } from "./mode.ts";
 export type Verdict =
   | { readonly kind: "allowed"; readonly input: JsonInput; readonly by: AllowedBy }
   | Denied
-  | { readonly kind: "ask"; readonly input: JsonInput; readonly input_digest: string; readonly reason: string };
+  | Asked;
+
+export interface Asked {
+  readonly kind: "ask";
+  readonly input: JsonInput;
+  readonly input_digest: string;
+  readonly reason: string;
+}
 
 export interface Denied {
   readonly kind: "denied";

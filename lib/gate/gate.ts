@@ -16,7 +16,7 @@
 import type { DeniedBy } from "../session/event.ts";
 import type { JsonInput } from "../session/json.ts";
 import type { Mode } from "../session/outcome.ts";
-import { admit, describeViolations, type GatedTool, type GateRequest, inputDigest, refuse, type Verdict } from "./authorize.ts";
+import { admit, type Asked, describeViolations, type GatedTool, type GateRequest, inputDigest, refuse, type Verdict } from "./authorize.ts";
 import type { HookNotice, InertHook } from "./hook.ts";
 import type { BeforeCall, Hooks } from "./hooks.ts";
 import { leaveOf } from "./mode.ts";
@@ -45,17 +45,27 @@ export interface Gate {
   authorize(request: GateRequest<RuledTool>, signal: AbortSignal): Promise<Judgement>;
   /** The input of a call that this gate allows without asking anybody, a hook or a person; null for every other. */
   allowsUnasked(request: GateRequest<RuledTool>): JsonInput | null;
+  /** The question about a call that a person is asked about and no hook has a say in; null for every other. */
+  question(request: GateRequest<RuledTool>): Asked | null;
 }
 
 export function createGate({ hooks, always_allow }: GateRules): Gate {
+  const unhooked = (request: GateRequest<RuledTool>) => {
+    try {
+      return judgeUnhooked(request, { hooks, always_allow });
+    } catch {
+      // What cannot be weighed is not allowed; the call itself is told why when it comes to `authorize`.
+      return null;
+    }
+  };
   return {
     allowsUnasked(request) {
-      try {
-        return judgeUnasked(request, { hooks, always_allow });
-      } catch {
-        // What cannot be weighed is not allowed; the call itself is told why when it comes to `authorize`.
-        return null;
-      }
+      const verdict = unhooked(request);
+      return verdict?.kind === "allowed" ? verdict.input : null;
+    },
+    question(request) {
+      const verdict = unhooked(request);
+      return verdict?.kind === "ask" ? verdict : null;
     },
     async authorize(request, signal) {
       const stage: Stage = { by: "unknown_tool" };
@@ -100,12 +110,20 @@ async function judge(
   return { verdict: afterHooks(tool, passed, mustAsk ? request.mode : null, leave === "ask"), notices: passed.notices };
 }
 
-function judgeUnasked(request: GateRequest<RuledTool>, { hooks, always_allow }: GateRules): JsonInput | null {
+/** Null: a hook must be heard, or the call is refused. */
+function judgeUnhooked(request: GateRequest<RuledTool>, { hooks, always_allow }: GateRules): Verdict | null {
   const admitted = admit(request);
   if (admitted.kind === "denied" || hooks.covers(ruleName(admitted.tool))) return null;
   const { tool, input } = admitted;
   const leave = leaveOf(request.mode, tool.approval, tool.read_only);
-  return leave === "run" || (leave === "ask" && isAlwaysAllowed(tool, always_allow)) ? input : null;
+  if (leave === "refuse") return null;
+  const mustAsk = leave === "ask" && !isAlwaysAllowed(tool, always_allow);
+  return afterHooks(
+    tool,
+    { kind: "passed", input, changed: false, wanted_approval: null, notices: [] },
+    mustAsk ? request.mode : null,
+    leave === "ask",
+  );
 }
 
 function isAlwaysAllowed(tool: RuledTool, always_allow: ReadonlySet<string>): boolean {

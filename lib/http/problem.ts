@@ -45,6 +45,7 @@ const STATUS: Readonly<Record<ProblemCode, number>> = {
   no_turn: 409,
   held: 409,
   settled: 409,
+  not_asked: 409,
   altered: 409,
   dropped: 409,
   workspace_gone: 409,

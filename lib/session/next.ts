@@ -4,6 +4,7 @@
  *
  * N1  A call that is not read-only runs alone and in its place: nothing before it is open, nothing behind it starts.
  * N2  Consecutive read-only calls run together, at most `parallel_reads` at once.
+ * N3  A question that was put is open, wherever its call stands: answers come in any order, calls run in theirs.
  */
 import { READS_AT_ONCE } from "./early-runs.ts";
 import type { CallState, SessionState } from "./state.ts";
@@ -43,7 +44,7 @@ export function next(state: SessionState, limits: Limits = DEFAULT_LIMITS): read
     case "asking":
       return [askModel(step, phase.attempt, phase.status)];
     case "calling":
-      return window(phase.calls, limits.parallel_reads).map(toEffect);
+      return callEffects(phase.calls, limits.parallel_reads);
     case "answered":
       return [uncheckable(state, step, limits) ?? completed(phase.finish)];
   }
@@ -93,6 +94,12 @@ function askModel(step: number, attempt: number, status: Asking["status"]): Effe
   if (status.kind !== "failed") return { kind: "ask_model", step, attempt: attempt + (status.kind === "open" ? 0 : 1), wait_ms: 0 };
   if (status.retry_in_ms === null) return { kind: "end_turn", reason: "failed", detail: status.error.message };
   return { kind: "ask_model", step, attempt: attempt + 1, wait_ms: status.retry_in_ms };
+}
+
+function callEffects(calls: readonly CallState[], parallel: number): readonly Effect[] {
+  const now = window(calls, parallel);
+  const asked = calls.filter((call) => call.status.kind === "asking" && !mayHaveStarted(call) && !now.includes(call));
+  return [...now, ...asked].map(toEffect);
 }
 
 /** The calls that may be worked on: the first open one, and the reads that follow it if it is a read itself. */

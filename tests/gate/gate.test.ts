@@ -65,6 +65,8 @@ describe("gate.allowsUnasked()", () => {
             const tool = toolOf({ approval, read_only: true });
             const verdict = await ask({ allow }, mode, tool, text);
             const expected = verdict.kind === "allowed" ? verdict.input : null;
+            const question = gateOf({ allow }).question({ name: tool.name, arguments: text, mode, tools: toolsOf(tool) });
+            expect([mode, approval, allow, text, question]).toEqual([mode, approval, allow, text, verdict.kind === "ask" ? verdict : null]);
             expect([mode, approval, allow, text, unasked({ allow }, mode, tool, text)]).toEqual([mode, approval, allow, text, expected]);
           }
         }
@@ -88,6 +90,10 @@ describe("gate.allowsUnasked()", () => {
     expect(unasked({ inert: [{ hook: hook("true"), reason: "not trusted" }] }, "yolo", tool)).toBeNull();
     expect(gateOf({}).allowsUnasked({ name: "other", arguments: "{}", mode: "yolo", tools: toolsOf(tool) })).toBeNull();
     expect(unasked({}, "yolo", faulty)).toBeNull();
+    const asking = toolOf({ approval: "always", read_only: false });
+    const question = (setting: Setting) =>
+      gateOf(setting).question({ name: asking.name, arguments: "{}", mode: "normal", tools: toolsOf(asking) });
+    expect([question({})?.kind, question({ hooks: [hook("true")] })]).toEqual(["ask", null]);
   });
 });
 

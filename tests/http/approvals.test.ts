@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256 } from "../../lib/session/digest.ts";
 import { type EventReader, startTestServer, type TestServer, type TestServerOptions } from "../fixtures/server.ts";
@@ -15,7 +16,7 @@ afterEach(async () => {
 const call = (name: string, input: object = {}) => ({ name, arguments: input });
 const touching = (file: string) => call("touch_it", { file });
 
-/** Calls that must ask; those that only read are asked about together, the others one after the other. */
+/** Calls that must ask. */
 async function start(script: readonly object[], manifest = 'approval = "always"', options: TestServerOptions = {}): Promise<string> {
   subject = await startTestServer({
     script,
@@ -60,12 +61,54 @@ describe("three calls that wait", () => {
     expect(answers).toEqual([[ids[2], "deny", "http"], [ids[0], "deny", "http"], [ids[1], "allow", "http"]]);
   });
 
-  test("that change something are asked about one after the other, each for itself", async () => {
+  test("that change something are asked about at once too, answered in any order, and run in theirs", async () => {
+    const session = await start([{ calls: [touching("a"), touching("b"), touching("c"), call("no_such_tool")] }, { text: "done" }]);
+    const turn = prompt(session);
+    const ids = await asked(3);
+    const { approvals, calls } = (await subject.ask("GET", `/v1/sessions/${session}`)).body;
+    expect(approvals.map((each: { call: string }) => each.call)).toEqual(ids);
+    expect(calls.map((each: { status: string }) => each.status)).toEqual(["asking", "asking", "asking", "requested"]);
+    await answer(session, ids[2] ?? "", allow);
+    expect(made()).toEqual([]);
+    await answer(session, ids[0] ?? "", allow);
+    await answer(session, ids[1] ?? "", deny);
+    const { reason, calls: ends } = (await turn).body;
+    expect([reason, ends.map((each: { is_error: boolean }) => each.is_error)]).toEqual(["completed", [false, true, false, true]]);
+    expect(made()).toEqual(["a", "c"]);
+    const started = reader.messages.filter(({ value }) => value.type === "call_started").map(({ value }) => value.call);
+    expect(started).toEqual([ids[0], ids[2]]);
+  });
+
+  test("are taken back together by another mode, and each is judged by it", async () => {
     const session = await start(THREE);
     const turn = prompt(session);
+    const [first = ""] = await asked(3);
+    await answer(session, first, deny);
+    await subject.ask("POST", `/v1/sessions/${session}/mode`, { mode: "yolo" });
+    expect((await turn).body.reason).toBe("completed");
+    expect(made()).toEqual(["b", "c"]);
+  });
+
+  test("and that a hook has a say in are asked about in their turn: an answer before is refused with a word for it", async () => {
+    const session = await start(THREE, 'approval = "always"', {
+      prepare: async (workspace) => {
+        await workspace.tool("touch_it", 'touch "$STELLA_INPUT_FILE"', 'approval = "always"');
+        await mkdir(join(workspace.home, "config"), { recursive: true });
+        await writeFile(
+          join(workspace.home, "config/settings.json"),
+          JSON.stringify({ hooks: { PreToolUse: [{ hooks: [{ type: "command", command: "true" }] }] } }),
+        );
+      },
+    });
+    const turn = prompt(session);
+    const [first = ""] = await asked(1);
+    const { calls } = (await subject.ask("GET", `/v1/sessions/${session}`)).body;
+    expect(calls.map((each: { status: string }) => each.status)).toEqual(["asking", "requested", "requested"]);
+    const early = await answer(session, calls[2].call, allow);
+    expect([early.status, early.body.type]).toEqual([409, "urn:orrery:problem:not_asked"]);
     for (const [index, body] of [deny, allow, deny].entries()) {
       const ids = await asked(index + 1);
-      expect(ids).toHaveLength(index + 1);
+      expect([ids.length, ids[0], ids[index]]).toEqual([index + 1, first, calls[index].call]);
       await answer(session, ids[index] ?? "", body);
     }
     await turn;

@@ -724,8 +724,8 @@ inBrowser("the page", () => {
     }
     await page.goto(`${subject.server.url}/#${session}@2`);
     await status(page, "Replay");
-    await page.locator("#fork-here").waitFor();
-    expect(await page.locator(".prompt").count()).toBe(1);
+    await page.locator(".prompt", { hasText: "go" }).waitFor();
+    expect(await page.locator("#fork-here").isEnabled()).toBe(true);
   }, LIMIT);
 
   test("begins a session, and lists what others begin", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Command } from "../../lib/session/command.ts";
 import { next } from "../../lib/session/next.ts";
-import { after, allow, AT, end, OPEN, PROMPT, reply, start, STEP } from "./specification.ts";
+import { after, allow, AT, callId, end, OPEN, PROMPT, reply, start, STEP } from "./specification.ts";
 
 const kinds = (...commands: readonly Command[]) => next(after(...commands).state).map((effect) => effect.kind);
 
@@ -37,6 +37,22 @@ describe("next()", () => {
     const readDone = [...asked, allow(1), start(1), end(1)];
     expect(next(after(...readDone).state).map((effect) => "call" in effect ? effect.call.name : "")).toEqual(["change"]);
     expect(kinds(...readDone, allow(2), start(2))).toEqual(["await_call"]);
+  });
+
+  test("keeps every question that was put open, and starts nothing out of its place", () => {
+    const question = (number: number): Command => ({
+      type: "request_approval",
+      at: AT,
+      call: callId(number),
+      reason: "asks",
+      input: { value: {}, text: "{}" },
+      input_digest: "d",
+    });
+    const asked = [OPEN, PROMPT, ...STEP, reply(["change", "change", "change"]), question(1), question(2), question(3)];
+    expect(kinds(...asked)).toEqual(["ask_person", "ask_person", "ask_person"]);
+    const answered: Command = { type: "answer_approval", at: AT, call: callId(3), decision: "allow", by: "test", input_digest: "d" };
+    expect(kinds(...asked, answered)).toEqual(["ask_person", "ask_person"]);
+    expect(kinds(...asked, allow(1), start(1))).toEqual(["await_call", "ask_person", "ask_person"]);
   });
 
   test("stops on purpose at the step cap", () => {
