@@ -29,10 +29,11 @@ export interface ListenLimits extends Linger {
 }
 
 export const LIMITS: ListenLimits = {
-  head_ms: 15_000,
+  // Looked at as often as `check_ms` says, so before Bun closes the connection by itself, at 12 s and without an answer.
+  head_ms: 8000,
   request_ms: 60_000,
   idle_ms: 30_000,
-  check_ms: 5000,
+  check_ms: 2000,
   head_bytes: 16 * 1024,
   connections: 2048,
   linger_bytes: 16 * 1024 * 1024,

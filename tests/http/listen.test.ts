@@ -50,10 +50,10 @@ const problemIn = (text: string) =>
 
 test("its limits (a pin)", () => {
   expect(LIMITS).toEqual({
-    head_ms: 15_000,
+    head_ms: 8000,
     request_ms: 60_000,
     idle_ms: 30_000,
-    check_ms: 5000,
+    check_ms: 2000,
     head_bytes: 16_384,
     connections: 2048,
     linger_bytes: 16_777_216,
@@ -138,11 +138,13 @@ describe("what wants more than an answer", () => {
 });
 
 describe("a connection", () => {
-  test("that does not send its head in time is closed", async () => {
-    await serve(() => new Response("ok"), { head_ms: 100, request_ms: 200, check_ms: 50 });
+  test("that does not send its head in time is told so and closed, by the limits that hold", async () => {
+    await serve(() => new Response("ok"));
     const asked = await ask("GET / HTTP/1.1\r\nHost: x\r\n");
     await asked.closed;
-  }, 10_000);
+    expect(asked.text()).toStartWith("HTTP/1.1 408 ");
+    expect(problemIn(asked.text())).toMatchObject({ type: "urn:orrery:problem:request_too_slow", status: 408 });
+  }, 30_000);
 
   test("that does not send its body in time is closed", async () => {
     await serve(async (request) => new Response(await request.text()), { head_ms: 100, request_ms: 200, check_ms: 50 });
