@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdir, symlink, unlink } from "node:fs/promises";
+import { mkdir, symlink, unlink, writeFile } from "node:fs/promises";
 import { ESCAPES, onDisk, resolveDirectory, type StartDirectory } from "../../../lib/tools/nanocoder/directory.ts";
 import { composeEnvironment, expandVariables } from "../../../lib/tools/nanocoder/environment.ts";
 import { type Folder, makeFolder } from "../folder.ts";
@@ -17,7 +17,7 @@ describe("the directory a tool starts in", () => {
   test("is the root, a folder in it, or the root again if there is no such folder", async () => {
     await using folder = await project();
     const root = folder.at("proj");
-    for (const cwd of [null, "", ".", root, "./missing", "missing/deep", "../nowhere", "/nowhere/at/all", "scripts/../missing"]) {
+    for (const cwd of [null, "", ".", root, "./missing", "missing/deep", "scripts/../missing", folder.at("proj/missing")]) {
       expect(resolveDirectory(cwd, root, onDisk)).toEqual(inside(root));
     }
     expect(resolveDirectory("./scripts", root, onDisk)).toEqual(inside(folder.at("proj/scripts")));
@@ -30,7 +30,8 @@ describe("the directory a tool starts in", () => {
     const root = folder.at("proj");
     await symlink(folder.at("other"), folder.at("proj/out"));
     await symlink("..", folder.at("proj/up"));
-    await symlink("circle", folder.at("proj/circle"));
+    await symlink(folder.at("other/gone"), folder.at("proj/dangling"));
+    await symlink("dangling", folder.at("proj/twice"));
     for (
       const cwd of [
         "..",
@@ -43,7 +44,15 @@ describe("the directory a tool starts in", () => {
         "out",
         "up/other",
         "scripts/../../other",
-        "circle",
+        "../nowhere",
+        "/nowhere/at/all",
+        "out/missing",
+        "out/missing/deep",
+        "up/missing",
+        "dangling",
+        "dangling/deep",
+        "twice",
+        `../${"x".repeat(5000)}`,
       ]
     ) {
       expect([cwd, resolveDirectory(cwd, root, onDisk)]).toEqual([cwd, refused]);
@@ -60,18 +69,41 @@ describe("the directory a tool starts in", () => {
     await symlink(folder.at("other"), folder.at("proj/link"));
     expect(resolveDirectory("link", root, onDisk)).toEqual(refused);
     await unlink(folder.at("proj/link"));
-    await symlink(folder.at("gone"), folder.at("proj/link"));
+    await symlink("gone/deep", folder.at("proj/link"));
     expect(resolveDirectory("link", root, onDisk)).toEqual(inside(root));
+    await unlink(folder.at("proj/link"));
+    await symlink(folder.at("gone"), folder.at("proj/link"));
+    expect(resolveDirectory("link", root, onDisk)).toEqual(refused);
+  });
+
+  test("that cannot be used is told by its reason, and no other is taken", async () => {
+    await using folder = await project();
+    const root = folder.at("proj");
+    await symlink("circle", folder.at("proj/circle"));
+    await writeFile(folder.at("proj/file"), "");
+    const cases: readonly (readonly [cwd: string, problem: RegExp])[] = [
+      ["./circle", /^Custom tool failed to start: its cwd "\.\/circle" cannot be used, as its links go round in a circle$/],
+      ["circle/x", /circle/],
+      ["x".repeat(5000), /its cwd "x{200}…" cannot be used, as it is longer than a path may be$/],
+      ["./file/x", /a part of it is a file, not a folder$/],
+      ["./file/x/y", /a part of it is a file, not a folder$/],
+    ];
+    for (const [cwd, problem] of cases) {
+      expect(resolveDirectory(cwd, root, onDisk)).toEqual({ kind: "refused", problem: expect.stringMatching(problem) });
+    }
   });
 
   test("is refused if the file system does not tell", async () => {
     await using folder = await project();
     const silent = {
       realpath: () => {
-        throw new Error("EACCES");
+        throw Object.assign(new Error("permission denied"), { code: "EACCES" });
       },
+      readlink: () => null,
     };
-    expect(resolveDirectory("scripts", folder.at("proj"), silent)).toEqual(refused);
+    const problem = expect.stringContaining("a folder on the way may not be entered");
+    expect(resolveDirectory("scripts", folder.at("proj"), silent)).toEqual({ kind: "refused", problem });
+    expect(resolveDirectory("../other", folder.at("proj"), silent)).toEqual(refused);
   });
 });
 
