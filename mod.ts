@@ -28,6 +28,7 @@ export { type Imported, UnsoundLog } from "./lib/agent/transfer.ts";
 export { nameTools } from "./lib/agent/tool-names.ts";
 export type { StopReason, TurnCall, TurnResult } from "./lib/agent/turn.ts";
 export type { ValidatedFile } from "./lib/agent/validation.ts";
+export { listingsIn, type ShownListing } from "./lib/agent/offer.ts";
 export type { Workshop } from "./lib/agent/workshop.ts";
 export { ConfigError, UsageError } from "./lib/config/error.ts";
 export { type AgentApp, createApp, type EmbedOptions, openServerLog, type ServerLog, startServer } from "./lib/http/embed.ts";

@@ -1,7 +1,7 @@
 /** The tools of a workspace for people: by source, each with what became of it and why. */
 import { homedir } from "node:os";
 import { relative } from "node:path";
-import { describeSource, type Listing, type Workshop } from "../mod.ts";
+import { describeSource, type Listing, listingsIn, type Mode, type ShownListing, type Workshop } from "../mod.ts";
 import { oneLine, type Out, wrap } from "./terminal.ts";
 import { widthOf } from "./width.ts";
 
@@ -19,8 +19,9 @@ const SOURCES: readonly (readonly [system: System, title: string])[] = [
 const LEAST_TEXT = 32;
 const WIDEST_NAME = 28;
 
-export function writeToolTable(out: Out, workshop: Workshop): void {
-  const { listings } = workshop.toolbox;
+/** @param mode that of the session; what cannot run in it is hidden from the model. */
+export function writeToolTable(out: Out, workshop: Workshop, mode: Mode): void {
+  const listings = listingsIn(mode, workshop.toolbox);
   writeServers(out, workshop);
   const names = listings.map(({ name }) => widthOf(oneLine(name ?? "?", 64)));
   const wide = Math.min(WIDEST_NAME, Math.max(8, ...names));
@@ -57,7 +58,7 @@ function writeServers(out: Out, { live, workspace }: Workshop): void {
 }
 
 /** @param column where the texts beside the name begin, less the two of every line; 2 puts them below it. */
-function toLines(listing: Listing, workshop: Workshop, out: Out, column: number): readonly string[] {
+function toLines(listing: ShownListing, workshop: Workshop, out: Out, column: number): readonly string[] {
   const { bold, dim, yellow } = out.colors;
   const name = oneLine(listing.name ?? "?", 64);
   const room = Math.max(20, out.columns - column - 2);
@@ -75,7 +76,7 @@ function toLines(listing: Listing, workshop: Workshop, out: Out, column: number)
   return [`${head}${" ".repeat(column - wide)}${texts[0]}`, ...texts.slice(1).map((text) => indent + text)];
 }
 
-function factsOf(listing: Listing, workshop: Workshop): readonly string[] {
+function factsOf(listing: ShownListing, workshop: Workshop): readonly string[] {
   const { origin, shadows = [] } = listing;
   const path = origin.path === undefined ? [] : [shortPath(origin.path, workshop.workspace)];
   const asks = listing.status === "offered" ? whenItAsks(listing, workshop) : [];
@@ -88,7 +89,7 @@ function factsOf(listing: Listing, workshop: Workshop): readonly string[] {
   ];
 }
 
-function whenItAsks({ name, rule_name, approval }: Listing, { policy }: Workshop): readonly string[] {
+function whenItAsks({ name, rule_name, approval }: ShownListing, { policy }: Workshop): readonly string[] {
   if (approval === "never") return [];
   const rule = policy.configuration.always_allow.find(({ value }) => value === (rule_name ?? name));
   if (rule !== undefined) return [`does not ask: ${describeSource(rule.source)}`];

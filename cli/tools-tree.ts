@@ -21,8 +21,8 @@ const list = buildCommand<ToolsFlags, [folder?: string], CommandScope>({
     brief: "List the tools that were found here, or check their files with --validate",
     customUsage: ["[options]", "--validate [options] [dir]"],
     fullDescription:
-      `Lists every tool that was found for the workspace, by source, with what became of it and why: offered to a session, off,
-untrusted, shadowed or broken. With --validate it reports everything there is to say about the tool files of the workspace and
+      `Lists every tool that was found for the workspace, by source, with what became of it and why: offered to a session, hidden
+in its mode, off, untrusted, shadowed or broken. With --validate it reports everything there is to say about the tool files of the workspace and
 the user, or of one folder. No trust is needed, and nothing is started but trusted .ts, .js and .py files, which are asked what is
 in them.
 

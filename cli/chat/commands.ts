@@ -1,7 +1,7 @@
 /** What each command of a conversation does. */
 import { relative } from "node:path";
 import { calledName } from "../../lib/platform/called.ts";
-import { nearest, type Runtime, type SessionSummary, type TurnOptions, type TurnResult, UsageError } from "../../mod.ts";
+import { listingsIn, nearest, type Runtime, type SessionSummary, type TurnOptions, type TurnResult, UsageError } from "../../mod.ts";
 import { MODES } from "../flags.ts";
 import { oneLine, printable, type Shell, wrap } from "../terminal.ts";
 import { writeToolTable } from "../tool-table.ts";
@@ -61,10 +61,10 @@ function unknownMode(argument: string): string {
 async function listTools({ agent, seat, shell, say }: Room): Promise<void> {
   await seat.renew();
   const workshop = await agent.equip(seat.workspace);
-  const { listings } = workshop.toolbox;
+  const listings = listingsIn(seat.mode, workshop.toolbox);
   const offered = listings.filter(({ status }) => status === "offered").length;
   say(`${listings.length} tools, ${offered} offered to the model\n`);
-  writeToolTable(shell.err, workshop);
+  writeToolTable(shell.err, workshop, seat.mode);
 }
 
 async function createTool(name: string, room: Room): Promise<void> {

@@ -1,5 +1,5 @@
 import { calledName } from "../../lib/platform/called.ts";
-import { describeInert, type Listing, UsageError, type Workshop } from "../../mod.ts";
+import { describeInert, listingsIn, type Mode, type ShownListing, UsageError, type Workshop } from "../../mod.ts";
 import { toAgentOptions, withAgent } from "../agent.ts";
 import type { ToolsFlags } from "../flags.ts";
 import type { Ending } from "../ending.ts";
@@ -23,19 +23,28 @@ export async function tools(shell: Shell, flags: ToolsFlags, folder?: string): P
   });
 }
 
-function toObject({ toolbox, policy, notices, live }: Workshop): object {
-  const toRow = (listing: Listing) => ({ ...listing, ...(policy.always_allow.has(ruleName(listing)) ? { always_allowed: true } : {}) });
-  return { schema_version: 1, tools: toolbox.listings.map(toRow), servers: live?.servers ?? [], notices };
+/** That of a session that is begun with these settings. */
+function modeOf({ policy }: Workshop): Mode {
+  return policy.configuration.plain.mode?.value ?? "auto-accept";
 }
 
-function ruleName({ name, rule_name }: Listing): string {
+function toObject(workshop: Workshop): object {
+  const { toolbox, policy, notices, live } = workshop;
+  const toRow = (listing: ShownListing) => ({
+    ...listing,
+    ...(policy.always_allow.has(ruleName(listing)) ? { always_allowed: true } : {}),
+  });
+  return { schema_version: 1, tools: listingsIn(modeOf(workshop), toolbox).map(toRow), servers: live?.servers ?? [], notices };
+}
+
+function ruleName({ name, rule_name }: ShownListing): string {
   return rule_name ?? name ?? "";
 }
 
 const BESIDE_ITS_SERVER = ["server_untrusted", "mcp_server_failed", "mcp_server_lost"];
 
 function writeForPeople(shell: Shell, workshop: Workshop): void {
-  writeToolTable(shell.out, workshop);
+  writeToolTable(shell.out, workshop, modeOf(workshop));
   const inert = describeInert(workshop.policy.trust, workshop.workspace);
   if (inert !== "") shell.err.write(`\n${printable(inert)}\n`);
   // What concerns one tool stands beside it already.

@@ -18,6 +18,7 @@ export async function askModel(effect: AskModel, turn: Turn): Promise<void> {
   const { ports, signals, speculator, notes } = turn;
   const abort = AbortSignal.any([signals.stop, signals.now]);
   if (!await pause(effect.wait_ms, abort)) return;
+  ports.tools.record();
   const { durable } = ports.recorder.mustRecord({ type: "begin_attempt", at: now() });
   const request = toRequest(ports.recorder.state, ports.request_bytes);
   await durable;

@@ -3,10 +3,12 @@
  * steps and never within one, so that a model is answered by the very tools it was shown.
  */
 import type { DeniedBy, OfferedTool } from "../session/event.ts";
+import type { Mode } from "../session/outcome.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
 import { now } from "./ids.ts";
 import { keepInPlace } from "./in-place.ts";
+import { offeredIn } from "./offer.ts";
 import type { Recorder } from "./recorder.ts";
 import type { CallableTools } from "./turn.ts";
 import type { Workshop } from "./workshop.ts";
@@ -16,6 +18,8 @@ export class SessionTools implements CallableTools {
   readonly #live: Workshop["live"];
   readonly #inPlace: (tool: Tool) => Tool;
   #toolbox: Toolbox;
+  /** What the log knows. */
+  #recorded: { readonly mode: Mode; readonly toolbox: Toolbox } | null = null;
   /** Notices of servers that this session has told, counted from the first. */
   #told: number;
 
@@ -46,19 +50,22 @@ export class SessionTools implements CallableTools {
 
   /** Takes over what has changed, and records it. Only between steps. */
   renew(): void {
-    if (this.#live === undefined) return;
-    const { last, notices } = this.#live.noticesAfter(this.#told);
-    this.#told = last;
-    for (const notice of notices) this.#recorder.mustRecord({ type: "note", at: now(), ...notice });
-    const toolbox = this.#live.toolbox();
-    if (toolbox === this.#toolbox) return;
-    this.#toolbox = toolbox;
+    if (this.#live !== undefined) {
+      const { last, notices } = this.#live.noticesAfter(this.#told);
+      this.#told = last;
+      for (const notice of notices) this.#recorder.mustRecord({ type: "note", at: now(), ...notice });
+      this.#toolbox = this.#live.toolbox();
+    }
     this.record();
   }
 
-  /** Tells the log which tools there are, if it knows others. */
+  /** Tells the log which tools the model is offered in the session's mode, if it knows others. */
   record(): void {
-    const tools = this.#toolbox.recorded();
+    const mode = this.#recorder.state.header?.mode ?? "normal";
+    const { mode: recordedFor, toolbox } = this.#recorded ?? {};
+    if (mode === recordedFor && toolbox === this.#toolbox) return;
+    this.#recorded = { mode, toolbox: this.#toolbox };
+    const tools = offeredIn(mode, this.#toolbox);
     if (sameTools(tools, this.#recorder.state.header?.tools ?? [])) return;
     this.#recorder.mustRecord({ type: "change_tools", at: now(), tools });
   }

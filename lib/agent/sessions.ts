@@ -31,6 +31,7 @@ import { CHILD_STEPS, createChildren, MAX_DEPTH } from "./children.ts";
 import { priceOf } from "./prices.ts";
 import { Recorder } from "./recorder.ts";
 import { Session } from "./session.ts";
+import { offeredIn } from "./offer.ts";
 import { SessionTools } from "./session-tools.ts";
 import type { TurnPorts } from "./turn.ts";
 import type { Workshop } from "./workshop.ts";
@@ -81,7 +82,7 @@ async function recordOpening(ground: SessionGround, workshop: Workshop, model: M
     model: model.id,
     mode: options.mode,
     system: [options.system, begun.text].filter((text) => text !== "").join("\n\n"),
-    tools: workshop.toolbox.recorded(),
+    tools: offeredIn(options.mode, workshop.toolbox),
     runtime: ground.runtime,
     ...(options.title === undefined ? {} : { title: options.title }),
     ...(options.base_url === undefined ? {} : { base_url: options.base_url }),

@@ -19,6 +19,8 @@ import type { Speculator } from "./speculation.ts";
 export interface CallableTools extends GatedTools<Tool> {
   /** Takes over what has changed since. Only between steps. */
   renew(): void;
+  /** Before each request: the log says which of them it offers, as the session's mode may have changed. */
+  record(): void;
 }
 
 /** Everything the loop reaches out to. */

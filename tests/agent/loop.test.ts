@@ -8,6 +8,7 @@ import type { StopReason, TurnResult } from "../../lib/agent/turn.ts";
 import { openDatabase } from "../../lib/platform/sqlite.ts";
 import { isKnown, type SessionEvent } from "../../lib/session/event.ts";
 import { fold } from "../../lib/session/evolve.ts";
+import { chatReply, httpError, startEndpoint } from "../fixtures/endpoint.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
 
 let workspace: TestWorkspace;
@@ -50,6 +51,12 @@ async function eventsOf(agent: Agent, id: string): Promise<readonly SessionEvent
 
 function resultsOf(session: Session): readonly string[] {
   return session.messages().flatMap((message) => message.role === "tool" ? [message.text] : []);
+}
+
+/** The names of the tools in a request. */
+function offeredBy(body: Readonly<Record<string, unknown>>): readonly string[] {
+  const tools = (body["tools"] ?? []) as readonly { readonly function: { readonly name: string } }[];
+  return tools.map((tool) => tool.function.name);
 }
 
 const DONE = { text: "done" };
@@ -151,6 +158,38 @@ describe("a turn", () => {
     expect(result.unanswered).toBe(false);
     expect([existsSync(join(workspace.path, "yes")), existsSync(join(workspace.path, "no"))]).toEqual([true, false]);
     expect(resultsOf(session)[1]).toBe("not that one");
+  });
+
+  test("offers the model in each request what its mode may let run, and the log says so", async () => {
+    await workspace.tool("danger", "touch canary", 'approval = "always"');
+    await workspace.tool("look", "echo seen", "read_only = true");
+    // Hidden ones that are called by name, and a failed attempt after which the mode is another: the same step goes on.
+    const replies = [chatReply({ calls: [call("danger")] }), httpError(503, "busy"), chatReply({ text: "done" })];
+    const endpoint = await startEndpoint(replies);
+    try {
+      const agent = open("local/test", { mode: "plan", baseUrl: endpoint.url });
+      const session = await agent.create();
+      const stop = session.watch((event) => {
+        if (event.type === "attempt_failed") void session.changeMode("yolo", "test");
+      });
+      await session.prompt("go", { source: "test" });
+      stop();
+      const sent = endpoint.requests.map(({ body }) => offeredBy(body));
+      expect(sent.map((names) => ["look", "danger", "write_file"].map((name) => names.includes(name)))).toEqual([
+        [true, false, false],
+        [true, false, false],
+        [true, true, true],
+      ]);
+      const events = await eventsOf(agent, session.id);
+      const recorded = events.flatMap((event) =>
+        event.type === "session_opened" || event.type === "tools_changed" ? [event.tools.map(({ name }) => name)] : []
+      );
+      expect(recorded).toEqual([sent[0] ?? [], sent[2] ?? []]);
+      expect(resultsOf(session)[0]).toContain("not available in mode plan");
+      expect(existsSync(join(workspace.path, "canary"))).toBe(false);
+    } finally {
+      await endpoint.close();
+    }
   });
 
   test("does not run a call that a person allowed in a mode that by then rules it out", async () => {

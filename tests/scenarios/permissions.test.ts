@@ -91,6 +91,24 @@ describe("what an organisation and a project take away", () => {
 });
 
 describe("a mode", () => {
+  test("hides in the listing what it never lets run, also what is always allowed", async () => {
+    await userSettings({ alwaysAllow: ["bash"] });
+    const status = async (mode: string) => {
+      const { stdout } = await orrery("tools", "--mode", mode, "--json");
+      const { tools } = JSON.parse(stdout) as { tools: { name: string; status: string; reason?: string }[] };
+      return ["read_file", "write_file", "bash"].map((name) => tools.find((tool) => tool.name === name)).map((tool) =>
+        tool?.reason ?? tool?.status
+      );
+    };
+    const hidden = "not available in mode ";
+    expect(await status("plan")).toEqual(["offered", `${hidden}plan`, `${hidden}plan`]);
+    expect(await status("headless")).toEqual(["offered", `${hidden}headless`, `${hidden}headless`]);
+    expect(await status("normal")).toEqual(["offered", "offered", "offered"]);
+    const { stdout } = await orrery("tools", "--mode", "plan");
+    expect(stdout).toContain("hidden: not available in mode plan");
+    expect(stdout).not.toContain("does not ask");
+  }, LIMIT);
+
   test("decides by what a tool does and asks: what would need a person is refused at once where there is none", async () => {
     await workspace.tool("careful", "echo ran", 'approval = "always"');
     const tools = [["read_file", { path: "a" }], ["task_create", { subject: "a" }], ["bash", { command: "true" }], [
