@@ -76,8 +76,8 @@ const noFrontmatter: Diagnostic = {
   remedy: "Leave it, if it is for people; else begin it with --- alone on its first line.",
 };
 
-/** For the bodies of a folder: a second at most. A thousand common tools take a tenth of it. */
-const MOST_STEPS = 50_000_000;
+/** For the bodies of a folder: three seconds. A thousand common tools take a tenth of it, a thousand of a dozen lines all. */
+const MOST_STEPS = 120_000_000;
 
 /** In order of the folders, then of the files' names. */
 async function forEachFile<T>(

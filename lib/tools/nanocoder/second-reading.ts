@@ -6,7 +6,7 @@
 import { languageOf } from "./languages.ts";
 import { Flows } from "./shell-flow.ts";
 import { ShellReader } from "./shell-reader.ts";
-import { ENVIRONMENT, type ProgramText, type SecondReading, STANDARD_INPUT } from "./shell-source.ts";
+import { ENVIRONMENT, type Meter, type ProgramText, READING, type SecondReading, STANDARD_INPUT } from "./shell-source.ts";
 
 /** What may read a variable a second time, in text that is not read otherwise. */
 export const CALCULATING =
@@ -20,10 +20,11 @@ const DEEPEST = 3;
 const LONGEST = 20_000;
 const MOST_NAMES = 500;
 
-export function readProgram(program: ProgramText, depth = 0): SecondReading {
+/** @param meter what it costs is counted there; what is too much may do anything. */
+export function readProgram(program: ProgramText, meter: Meter, depth = 0): SecondReading {
   const { language, source, word } = program;
   if (source === null) return ANYTHING;
-  return language === null ? readScript(source, word, depth) : readOther(language, source);
+  return language === null ? readScript(source, word, meter, depth) : readOther(language, source);
 }
 
 function readOther(name: string, source: string): SecondReading {
@@ -36,17 +37,21 @@ function readOther(name: string, source: string): SecondReading {
   return opens?.test(source) === true ? { runs: (sources) => !sources.includes(STANDARD_INPUT), names: [] } : NOTHING;
 }
 
-function readScript(source: string, word: boolean, depth: number): SecondReading {
+function readScript(source: string, word: boolean, meter: Meter, depth: number): SecondReading {
   const text = word ? unquoted(source) : source;
   if (text === null || text.length > LONGEST || depth >= DEEPEST) return CALCULATING.test(source) ? ANYTHING : NOTHING;
-  const flows = new Flows();
+  const flows = new Flows(meter);
   const reader = new ShellReader("bash", () => {}, flows, { text });
-  for (let at = 0; at < text.length; at++) reader.feed(text.charAt(at), at);
+  for (let at = 0; at < text.length; at++) {
+    meter.spent += reader.depth * READING;
+    if (meter.spent > meter.most) return ANYTHING;
+    reader.feed(text.charAt(at), at);
+  }
   reader.end(text.length);
   if (reader.fate !== null && CALCULATING.test(text)) return ANYTHING;
   const names = [...new Set(text.match(/[A-Za-z_]\w*/g))];
   if (names.length > MOST_NAMES) return CALCULATING.test(text) ? ANYTHING : NOTHING;
-  const runs = flows.reaching((inner) => readProgram(inner, depth + 1));
+  const runs = flows.reaching((inner) => readProgram(inner, meter, depth + 1));
   return { runs: (sources) => sources.some(runs), names: runs(ENVIRONMENT) ? null : names.filter(runs) };
 }
 

@@ -13,9 +13,11 @@ import {
   EVERY_ARGUMENT,
   type Fact,
   type FactKind,
+  FOLLOWING,
   givenTo,
   type Hit,
   type Level,
+  type Meter,
   namedBy,
   numberedBy,
   type ProgramText,
@@ -24,6 +26,7 @@ import {
   type Sink,
   SPECIAL,
   tagSource,
+  TELLING,
 } from "./shell-source.ts";
 
 type Levels = ReadonlyMap<string, Level>;
@@ -34,12 +37,19 @@ export class Flows {
   readonly #sinks = new Map<string, Sink>();
   readonly #programs = new Map<string, readonly ProgramText[]>();
   readonly #facts = new Set<Fact>();
+  readonly #meter: Meter;
+
+  constructor(meter: Meter) {
+    this.#meter = meter;
+  }
 
   flow(edge: Edge): void {
+    this.#meter.spent += TELLING;
     this.#edges.set(`${edge.to}\0${edge.from}\0${edge.level}\0${edge.when ?? ""}\0${edge.unless ?? ""}`, edge);
   }
 
   sink(sink: Sink): void {
+    this.#meter.spent += TELLING;
     const { kind, from, at, of = "", when = "", through } = sink;
     this.#sinks.set([kind, ...from, at, of, when, through?.command, ...(through?.as ?? [])].join("\0"), sink);
   }
@@ -115,6 +125,9 @@ export class Flows {
 
   #spread(sources: readonly string[]): Levels {
     const levels = new Map<string, Level>(sources.map((source) => [source, "value"]));
+    // What was too much already is refused, whatever is found.
+    if (this.#meter.spent > this.#meter.most) return levels;
+    this.#meter.spent += this.#edges.size * FOLLOWING;
     const edges = [...this.#edges.values()].filter((edge) => this.#holds(edge));
     const next = Map.groupBy(edges, ({ from }) => from);
     const before = Map.groupBy(edges, ({ to }) => to);

@@ -56,6 +56,18 @@ export function tagSource(at: number): string {
   return `tag:${at}`;
 }
 
+/** What reading a script costs, with those that are written out in it: a step is about 25 nanoseconds. */
+export interface Meter {
+  spent: number;
+  readonly most: number;
+}
+
+/** What telling a flow costs, and following one. */
+export const TELLING = 60;
+export const FOLLOWING = 10;
+/** A look at one frame for one character. */
+export const READING = 8;
+
 export interface Edge {
   readonly to: string;
   readonly from: string;

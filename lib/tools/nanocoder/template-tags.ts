@@ -1,5 +1,6 @@
 /** From the text of a body to the tree of its tags. */
 import { Flows } from "./shell-flow.ts";
+import { type Meter, READING } from "./shell-source.ts";
 import { ShellReader } from "./shell-reader.ts";
 import type { Dialect } from "./shell-state.ts";
 
@@ -43,11 +44,12 @@ export function parseTags(
   body: string,
   dialect: Dialect,
   isDeclared: (name: string) => boolean,
+  meter: Meter,
 ): { readonly nodes: readonly Node[]; readonly problems: readonly TagProblem[] } {
   const tags = findTags(body).filter(({ sigil, name }) => sigil !== "" || !FOREIGN_WORDS.has(name) || isDeclared(name));
   const excess = tags[MOST_TAGS];
   if (excess !== undefined) return { nodes: [], problems: [{ code: "too_many_tags", name: excess.name, at: excess.at }] };
-  const { pairs, problems } = pairSections(tags, commentsOf(body, tags, dialect));
+  const { pairs, problems } = pairSections(tags, commentsOf(body, tags, dialect, meter));
   return { nodes: buildTree(body, tags, pairs), problems };
 }
 
@@ -61,12 +63,14 @@ function findTags(body: string): readonly Tag[] {
 }
 
 /** For every section tag that a shell comment holds, a number for that comment. Sections are taken as kept. */
-function commentsOf(body: string, tags: readonly Tag[], dialect: Dialect): ReadonlyMap<Tag, number> {
+function commentsOf(body: string, tags: readonly Tag[], dialect: Dialect, meter: Meter): ReadonlyMap<Tag, number> {
   const comments = new Map<Tag, number>();
   if (!body.includes("#") || !tags.some(({ sigil }) => sigil !== "")) return comments;
-  const reader = new ShellReader(dialect, () => {}, new Flows(), { text: body });
+  const reader = new ShellReader(dialect, () => {}, new Flows(meter), { text: body });
   let at = 0;
   for (const [index, tag] of tags.entries()) {
+    meter.spent += (tag.at - at) * reader.depth * READING;
+    if (meter.spent > meter.most) break;
     for (; at < tag.at; at++) reader.feed(body.charAt(at), at);
     at = tag.at + tag.raw.length;
     if (reader.place().kind === "comment") comments.set(tag, body.lastIndexOf("\n", tag.at));

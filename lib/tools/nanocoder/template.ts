@@ -10,7 +10,7 @@ import { CALCULATING, readProgram } from "./second-reading.ts";
 import { Flows } from "./shell-flow.ts";
 import type { Place, Refusal, Spot } from "./shell-place.ts";
 import { ShellReader } from "./shell-reader.ts";
-import type { Hit } from "./shell-source.ts";
+import { type Hit, type Meter, READING } from "./shell-source.ts";
 import type { Dialect } from "./shell-state.ts";
 import { type Node, parseTags, type SectionNode } from "./template-tags.ts";
 import { type Fault, faultOfRefusal, faultOfTag } from "./template-faults.ts";
@@ -50,12 +50,12 @@ export interface CompiledTemplate {
   readonly evaluations: readonly Hit[];
 }
 
-/** What compiling may cost: a look of the reader at one frame, or one character of its state, is a step. */
+/** What compiling may cost, in steps of a `Meter`. */
 export interface Budget {
   steps: number;
 }
 
-/** A tenth of a second at most; hundreds of sections take a tenth of that. */
+/** A tenth of a second; hundreds of sections take a part of that. */
 const MOST_STEPS = 4_000_000;
 
 /** @param budget of all files that are loaded together. */
@@ -65,14 +65,15 @@ export function compileTemplate(
   parameters: ReadonlyMap<string, Declared>,
   budget: Budget = { steps: MOST_STEPS },
 ): CompiledTemplate {
-  const { nodes, problems } = parseTags(body, dialect, (name) => parameters.has(name));
+  const meter: Meter = { spent: 0, most: Math.min(MOST_STEPS, budget.steps) };
+  const { nodes, problems } = parseTags(body, dialect, (name) => parameters.has(name), meter);
   if (problems.some(({ code }) => code === "too_many_tags")) {
     return { pieces: [], faults: problems.map(faultOfTag), uses: [], undeclared: [], evaluations: [] };
   }
-  const compiler = new Compiler(body, dialect, parameters, Math.min(MOST_STEPS, budget.steps));
+  const compiler = new Compiler(body, dialect, parameters, meter);
   const pieces = compiler.compile(nodes);
   const evaluations = compiler.finish(body);
-  budget.steps -= compiler.spent;
+  budget.steps -= meter.spent;
   const faults = [...problems.map(faultOfTag), ...compiler.faults.values()].sort((left, right) => left.at - right.at);
   return { pieces, faults, uses: compiler.uses, undeclared: compiler.undeclared, evaluations };
 }
@@ -93,21 +94,20 @@ class Compiler {
   readonly undeclared: { name: string; at: number }[] = [];
   readonly #dialect: Dialect;
   readonly #parameters: ReadonlyMap<string, Declared>;
-  readonly #flows = new Flows();
+  readonly #meter: Meter;
+  readonly #flows: Flows;
   readonly #tags: number[] = [];
   readonly #inert = new Set<number>();
   readonly #unreadable = new Set<number>();
   #paths: readonly Path[];
 
-  /** Steps so far, and how many there may be. */
-  spent = 0;
   #exhausted = false;
-  readonly #most: number;
 
-  constructor(body: string, dialect: Dialect, parameters: ReadonlyMap<string, Declared>, most: number) {
+  constructor(body: string, dialect: Dialect, parameters: ReadonlyMap<string, Declared>, meter: Meter) {
     this.#dialect = dialect;
     this.#parameters = parameters;
-    this.#most = most;
+    this.#meter = meter;
+    this.#flows = new Flows(meter);
     const reader = new ShellReader(dialect, (tag, refusal) => this.#refuse(tag, refusal), this.#flows, { text: body });
     this.#paths = [{ reader, assumed: new Map() }];
   }
@@ -128,7 +128,8 @@ class Compiler {
   /** What is found once all of the script is known: faults, and what remains for warnings. */
   finish(body: string): readonly Hit[] {
     for (const { reader } of this.#paths) reader.end(body.length);
-    const hits = this.#flows.hits(this.#tags, this.#inert, readProgram);
+    const hits = this.#flows.hits(this.#tags, this.#inert, (program) => readProgram(program, this.#meter));
+    this.#spend(0, this.#tags[0] ?? 0);
     for (const hit of hits) {
       if (hit.level === "output" || hit.kind === "evaluated" || hit.kind === "unknown" || hit.kind === "named") continue;
       // dash has no operator that runs anything.
@@ -154,14 +155,24 @@ class Compiler {
   }
 
   #text(text: string, at: number): Piece {
+    // Most paths read on equally from the end of a command, and from there only one is read; where they do not, it is not
+    // tried for every command.
+    for (let from = 0, commands = 1; from < text.length; commands *= 2) {
+      const end = this.#paths.length < 2 ? text.length : endOfCommands(text, from, commands);
+      this.#read(text.slice(from, end), at + from);
+      from = end;
+    }
+    return { kind: "text", text };
+  }
+
+  #read(text: string, at: number): void {
     for (const { reader } of this.#paths) {
-      if (!this.#spend(text.length * reader.depth, at)) break;
+      if (!this.#spend(text.length * reader.depth * READING, at)) break;
       for (let index = 0; index < text.length && reader.fate === null; index++) reader.feed(text.charAt(index), at + index);
     }
     // A script that the shell refuses runs nothing from there on, so what would come after does not matter.
     const alive = this.#paths.filter(({ reader }) => reader.fate?.kind !== "dead");
     this.#merge(alive.length === 0 ? this.#paths : alive, at);
-    return { kind: "text", text };
   }
 
   #value({ name, at, raw }: Extract<Node, { kind: "value" }>): Piece {
@@ -247,8 +258,8 @@ class Compiler {
   /** False once there is nothing left: the rest is not read. */
   #spend(steps: number, at: number): boolean {
     if (this.#exhausted) return false;
-    this.spent += steps;
-    if (this.spent <= this.#most) return true;
+    this.#meter.spent += steps;
+    if (this.#meter.spent <= this.#meter.most) return true;
     this.#exhausted = true;
     this.#refuse(at, { kind: "refused", code: "too_costly" });
     this.#unreadable.add(at);
@@ -270,6 +281,16 @@ class Compiler {
     if (!known && !this.faults.has(at)) this.faults.set(at, faultOfRefusal(at, refusal));
     return null;
   }
+}
+
+/** Behind so many separators, or the end of the text. */
+function endOfCommands(text: string, from: number, commands: number): number {
+  const separator = /[;\n]/g;
+  separator.lastIndex = from;
+  for (let command = 0; command < commands; command++) {
+    if (!separator.test(text)) return text.length;
+  }
+  return separator.lastIndex;
 }
 
 function fork({ reader, assumed }: Path): Path {

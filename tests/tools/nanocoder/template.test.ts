@@ -364,6 +364,25 @@ describe("what one file may cost", () => {
     expect(-budget.steps).toBeLessThan(1_000_000);
   });
 
+  test("counts what becomes of values, also in a script within the script", () => {
+    const names = Array.from({ length: 400 }, (_, index) => `n${index}=$1`).join("; ");
+    const costs = compileTemplate(`bash -c '${names}' _ {{ o }}`, "bash", DECLARED);
+    expect(costs.faults.map(({ code }) => code)).toEqual(["tag_too_costly"]);
+    const nested = Array.from({ length: 40 }, (_, index) => `n${index}=$1`).join("; ");
+    expect(compileTemplate(`bash -c '${nested}' _ {{ o }}`, "bash", DECLARED).faults).toEqual([]);
+  });
+
+  test("lets a thousand files of a dozen lines load", () => {
+    const budget = { steps: 120_000 };
+    const lines = Array.from(
+      { length: 12 },
+      (_, index) => `x${index}={{ o }}; for f in a b c; do if [ -f "$f" ]; then grep -n -- "$x${index}" "$f" | head -n 5; fi; done`,
+    );
+    expect(compileTemplate(lines.join("\n"), "bash", DECLARED, budget).faults).toEqual([]);
+    // As much again is refused, so that the whole is counted.
+    expect(budget.steps).toBeLessThan(60_000);
+  });
+
   test("is out of reach of a script with hundreds of sections", () => {
     const budget = { steps: 4_000_000 };
     const long = Array.from({ length: 150 }, (_, index) => `{{# f }}--x${index} {{ f }}{{/ f }} {{ o }}`).join(" ");
