@@ -184,7 +184,7 @@ describe("a turn", () => {
       const recorded = events.flatMap((event) =>
         event.type === "session_opened" || event.type === "tools_changed" ? [event.tools.map(({ name }) => name)] : []
       );
-      expect(recorded).toEqual([sent[0] ?? [], sent[2] ?? []]);
+      expect(recorded).toEqual([[...sent[0] ?? []], [...sent[2] ?? []]]);
       expect(resultsOf(session)[0]).toContain("not available in mode plan");
       expect(existsSync(join(workspace.path, "canary"))).toBe(false);
     } finally {

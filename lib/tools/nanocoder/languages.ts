@@ -13,6 +13,8 @@ export interface Language {
   readonly rest: "options" | "arguments" | "operands";
   /** The program is read from a file that is named behind it. */
   readonly file: RegExp | null;
+  /** The first operand and a word after which the next one is a program. */
+  readonly announces: RegExp | null;
   /** Options with a value, and with two. */
   readonly valued: RegExp | null;
   readonly paired: RegExp | null;
@@ -111,6 +113,10 @@ function other(option: RegExp | null, more: Partial<Language> = {}): Language {
   return language({ option, runs: more.rest === "operands" ? null : /(?:)/, remedy: COMMANDS, ...more });
 }
 
+/** Also settings that say what to run. */
+const GIT_ANNOUNCES =
+  /^(?:bisect run|submodule foreach|(?:rebase|difftool) (?:-x|--exec|--extcmd)|filter-branch --[a-z]+-filter|config (?:alias|pager|filter|diff|merge|difftool|mergetool|credential|gpg|sequence|core|include)\.\S+)$/;
+
 const OTHERS: Readonly<Record<string, Language>> = {
   make: MAKE,
   gmake: MAKE,
@@ -145,7 +151,12 @@ const OTHERS: Readonly<Record<string, Language>> = {
   hyperfine: other(null, { word: /^(?!-)/, rest: "operands" }),
   tmux: other(null, { word: /^(?!-)/, rest: "operands", valued: /^-[tsncFxy]$/ }),
   deno: other(null, { operand: 2, runs: null }),
-  git: other(/^-c$/, { word: /^--(?:upload-pack|receive-pack|exec)=/, valued: /^-C$/, runs: null }),
+  git: other(/^-c$/, {
+    word: /^--(?:upload-pack|receive-pack|exec|extcmd|open-files-in-pager)=|^-O/,
+    announces: GIT_ANNOUNCES,
+    valued: /^-C$/,
+    runs: null,
+  }),
   tar: other(/^(?:-I$|--(?:to-command|use-compress-program|checkpoint-action|rsh-command|info-script)(?:=|$))/, {
     rest: "operands",
   }),
@@ -167,6 +178,7 @@ function language(
     opens = null,
     inherits = false,
     option = null,
+    announces = null,
     word = null,
     file = null,
     valued = null,
@@ -176,7 +188,7 @@ function language(
     & Partial<Language>,
 ): Language {
   const told = /^[a-z0-9]+ -/.test(remedy) ? `Pass it as an argument instead: ${remedy}` : remedy;
-  return { operand, rest, input, runs, opens, inherits, option, word, file, valued, paired, remedy: told };
+  return { operand, rest, input, runs, opens, inherits, option, announces, word, file, valued, paired, remedy: told };
 }
 
 /** @param name without its folder. */

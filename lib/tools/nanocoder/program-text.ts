@@ -1,9 +1,12 @@
 /** Commands that read one of their words, or their input, as a program in a language of their own: `awk '…'`, `python3 -c '…'`. */
 import { type Language, languageOf } from "./languages.ts";
+import { isWrapper } from "./wrappers.ts";
 
 /** How far the words of such a command were read. Plain data, as it is part of a reader's state. */
 export interface ProgramReading {
   readonly name: string;
+  /** Its first operand, where it has commands of its own. */
+  sub: string;
   /** Words to come that belong to the last option, and whether they name a file with a program. */
   skip: number;
   file: boolean;
@@ -20,27 +23,10 @@ export interface ProgramReading {
   done: boolean;
 }
 
-/** Commands that run the one that stands behind them. */
-const RUNNING = new Set([
-  "env",
-  "sudo",
-  "doas",
-  "exec",
-  "nice",
-  "nohup",
-  "setsid",
-  "stdbuf",
-  "time",
-  "timeout",
-  "xargs",
-  "find",
-  "busybox",
-]);
-
 /** @param name a word without its folder. @param program the first word of the command, likewise. */
 export function beginProgram(name: string, program: string): ProgramReading | null {
-  if (languageOf(name) === null || (name !== program && !RUNNING.has(program))) return null;
-  return { name, skip: 0, file: false, expects: false, given: false, operands: 0, stdin: false, ended: false, done: false };
+  if (languageOf(name) === null || (name !== program && program !== "find" && !isWrapper(program))) return null;
+  return { name, sub: "", skip: 0, file: false, expects: false, given: false, operands: 0, stdin: false, ended: false, done: false };
 }
 
 /** Whether the word that begins like this is a program, or has one behind its option. */
@@ -63,7 +49,14 @@ export function isOptionAlone(reading: ProgramReading, plain: string): boolean {
 /** What a complete word says about those to come. */
 export function nextWord(reading: ProgramReading, plain: string): void {
   const language = languageOf(reading.name);
-  if (language === null || reading.done) return;
+  if (language === null) return;
+  const announced = !reading.expects && language.announces?.test(`${reading.sub} ${plain}`) === true;
+  if (announced || (reading.done && reading.expects)) {
+    // `submodule foreach --recursive`
+    reading.expects = announced || plain.startsWith("-");
+    return;
+  }
+  if (reading.done) return;
   if (reading.skip > 0) {
     reading.skip--;
     reading.stdin ||= reading.file && /^(?:-|\/dev\/stdin)$/.test(plain);
@@ -76,6 +69,7 @@ export function nextWord(reading: ProgramReading, plain: string): void {
   else if (plain.startsWith("-") && plain !== "-" && !reading.ended) nextOption(reading, language, plain);
   else {
     reading.operands++;
+    if (language.announces !== null && reading.sub === "") reading.sub = plain;
     reading.given ||= language.operand === reading.operands || (language.operand === 0 && plain !== "-" && language.rest !== "operands");
     reading.done = reading.operands >= language.operand && language.rest !== "operands";
   }
@@ -108,6 +102,10 @@ export function isProgramFile(reading: ProgramReading, plain: string): boolean {
   if (reading.skip > 0) return reading.file;
   if (plain.startsWith("-") && !reading.ended) return /=$|^-[A-Za-z]$/.test(plain) && (language.file?.test(plain) ?? false);
   return language.operand === 0 && language.input && language.rest !== "operands" && !reading.given;
+}
+
+export function inheritsProgram(name: string): boolean {
+  return languageOf(name)?.inherits ?? false;
 }
 
 export function remedyFor(name: string): string {

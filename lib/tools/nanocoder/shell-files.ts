@@ -15,6 +15,9 @@ const ANY_FILE = "file:*";
 const READING =
   /^(?:grep|egrep|rg|cat|ls|test|\[|echo|printf|head|tail|wc|stat|chmod|chown|diff|cmp|file|find|cd|rm|mkdir|source|\.|bash|sh|dash|zsh|python\d*|node|ruby|perl|php|make|jq|less|touch)$/;
 
+/** Operands of the form `name=value`, of which one is the file that is written. */
+const OPERANDS = /^(?:if|of)=/;
+
 const WRITING = /^(?:tee|cp|mv|ln|install|dd|curl|wget|sponge)$/;
 
 function fileOf(plain: string): string {
@@ -34,7 +37,7 @@ export function noteAlias({ flows }: ShellReader, plain: string, at: number): vo
 
 /** An argument that may be the name of a file. */
 export function noteFile({ flows }: ShellReader, { command }: CommandFrame, plain: string, at: number): void {
-  const [, path] = /^(?:-[^=]*=)?([\w./~+\0-]+)$/.exec(plain) ?? [];
+  const [, path] = /^(?:-[^=]*=)?([\w./~+\0-]+)$/.exec(command.program === "dd" ? plain.replace(OPERANDS, "") : plain) ?? [];
   const { program, output } = command;
   if (path === undefined || path.startsWith("-") || program === null) return;
   const file = fileOf(path);

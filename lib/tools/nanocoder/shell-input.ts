@@ -1,8 +1,9 @@
 /** What a command reads as a program: one of its words, or its input. `program-text.ts` knows the languages but the shell's. */
-import { beginProgram, isOptionAlone, isProgramFile, isProgramText, nextWord, readsProgram } from "./program-text.ts";
+import { beginProgram, inheritsProgram, isOptionAlone, isProgramFile, isProgramText, nextWord, readsProgram } from "./program-text.ts";
+import { beginWrapper, isCommandText, isPassed, nextWrapped } from "./wrappers.ts";
 import { assignedName, printsArguments } from "./shell-evaluation.ts";
 import { argumentOf, isExact, scopeOf } from "./shell-scope.ts";
-import { givenTo, inheritedBy, inputOf, PRINTED, printedBy, STANDARD_INPUT } from "./shell-source.ts";
+import { givenTo, inheritedBy, inputOf, PRINTED, printedBy, RUNNING, STANDARD_INPUT } from "./shell-source.ts";
 import type { ShellReader } from "./shell-reader.ts";
 import { type CommandFrame, type Evaluation, OPAQUE, type SimpleCommand } from "./shell-state.ts";
 
@@ -64,20 +65,42 @@ export function noteProgram(reader: ShellReader, frame: CommandFrame, plain: str
     nextWord(command.text, plain);
     const { given, expects, skip, stdin } = command.text;
     if (given && !expects && skip === 0 && !stdin) reader.flows.note("scripted", command.output);
-  } else if (!command.shell) command.text = beginProgram(name, withoutFolder(command.program ?? ""));
+  } else if (!command.shell) {
+    command.text = beginProgram(name, withoutFolder(command.program ?? ""));
+    noteInherited(reader, frame, at);
+  }
   if (command.shell) noteShellWord(reader, frame, plain, at);
   else command.shell = !command.scripted && SHELLS.has(name);
-  command.remote ||= name === "ssh";
+  command.remote ||= REMOTE.test(name);
+  noteWrapped(command, name, plain);
+}
+
+/** They hand their words to a shell elsewhere. */
+const REMOTE = /^(?:ssh|autossh|pdsh|mosh|clush)$/;
+
+/** The command that one runs may run another in turn. */
+function noteWrapped(command: SimpleCommand, name: string, plain: string): void {
+  const { wrapper, previous } = command;
+  if (previous === "") command.wrapper = beginWrapper(name);
+  else if (wrapper !== null) command.wrapper = isPassed(wrapper, plain) ? beginWrapper(name) : nextWrapped(wrapper, plain);
 }
 
 function withoutFolder(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
+/** A command that takes its environment for part of its program needs none besides. */
+function noteInherited(reader: ShellReader, { command: { text, output }, began }: CommandFrame, at: number): void {
+  if (text === null || !inheritsProgram(text.name)) return;
+  reader.flows.program(output, { language: text.name, source: "", word: false, at: began < 0 ? at : began });
+}
+
 /** The word that ends here is a program. */
 function noteText(reader: ShellReader, { command, began }: CommandFrame, language: string | null, at: number): void {
   const before = language === null ? "" : `${command.previous} `;
-  reader.flows.program(command.output, { language, source: before + reader.textOf(began, at), word: true, at: began });
+  if (language === null || !inheritsProgram(language)) {
+    reader.flows.program(command.output, { language, source: before + reader.textOf(began, at), word: true, at: began });
+  }
   noteHanded(reader, command, inputOf(command.output), at, STANDARD_INPUT);
 }
 
@@ -112,25 +135,20 @@ function noteShellWord(reader: ShellReader, frame: CommandFrame, plain: string, 
   }
 }
 
-/** Commands that run what stands behind their options. */
-const PASSING = /^(?:env|sudo|doas|exec|nice|nohup|setsid|stdbuf|time|timeout|xargs|unshare|nsenter|strace)$/;
-
-/** Whether a word that begins here is the program that another one runs. */
-function isPassed({ program, previous, text, shell }: SimpleCommand): boolean {
-  if (program === null || text !== null || shell || !PASSING.test(program)) return false;
-  if (previous === program) return program !== "timeout";
-  if (previous.startsWith("-")) return !(program === "sudo" ? /^-[A-Za-z]*[ugCpRTDh]$/ : /^-[A-Za-z]*[ugCnsSkPRdaELIiox]$/).test(previous);
-  return /^\w+=/.test(previous) || /^\d/.test(previous) || (program === "timeout" && previous.startsWith(OPAQUE));
+/** Whether a word that begins like this names the command that this one runs. */
+function isNamed({ program, wrapper, previous, runs }: SimpleCommand, plain: string): boolean {
+  if (program === "find") return /^-(?:exec|execdir|ok|okdir)$/.test(previous);
+  return wrapper !== null && !runs && !isCommandText(wrapper, plain, previous) && isPassed(wrapper, plain);
 }
 
 /** Whether a word that begins like this names a file that is run. */
 export function runsFile(command: SimpleCommand, plain: string): boolean {
   const { program, text, shell, scripted, runs, flags } = command;
   if (program === "source" || program === ".") return true;
-  if (shell) {
+  if (shell && (command.wrapper === null || scripted || text !== null)) {
     return !scripted && !runs && !SWITCHING.has(program ?? "") && flags !== "-s" && !/^[-+]/.test(plain) && !isOptionValue(command);
   }
-  return text === null ? isPassed(command) && !/^-|=/.test(plain) : isProgramFile(text, plain);
+  return text === null ? isNamed(command, plain) : isProgramFile(text, plain);
 }
 
 /** Something of a value is in an argument of a command that may be, or run, a program with a program. */
@@ -147,6 +165,12 @@ export function handToProgram(reader: ShellReader, frame: CommandFrame, from: st
   if (given !== -1) noteHanded(reader, command, from, at, ...argumentOf("", given, isExact(frame)));
   if (text !== null) noteHanded(reader, command, from, at);
   if (text !== null && isProgramText(text, plain)) flows.sink({ kind: "evaluated", from: [from], at, language: text.name });
+  if (command.wrapper !== null && isCommandText(command.wrapper, plain, command.previous)) {
+    flows.sink({ kind: "evaluated", from: [from], at });
+  }
+  if (command.wrapper !== null && RUNNING.test(name ?? "")) flows.sink({ kind: "named", from: [from], at });
+  // Of several words some may be `-exec touch x ;`.
+  if (command.program === "find" && frame.several) flows.sink({ kind: "named", from: [from], at });
   if (command.program !== "source" && command.program !== "." && runsFile(command, plain)) flows.sink({ kind: "named", from: [from], at });
 }
 

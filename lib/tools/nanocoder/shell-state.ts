@@ -4,6 +4,7 @@
  */
 import type { ProgramReading } from "./program-text.ts";
 import type { Fact } from "./shell-source.ts";
+import type { WrapperReading } from "./wrappers.ts";
 
 export type Dialect = "bash" | "sh";
 
@@ -91,6 +92,8 @@ export interface SimpleCommand {
   scripted: boolean;
   /** A word names another interpreter. */
   text: ProgramReading | null;
+  /** It runs another command, which is not named yet. */
+  wrapper: WrapperReading | null;
   /** A word is `ssh`. */
   remote: boolean;
   /** The index of the next argument, and of the next one that a script in the command is given; -1 while there is none. */
@@ -269,6 +272,7 @@ export function newSimpleCommand(): SimpleCommand {
     shell: false,
     scripted: false,
     text: null,
+    wrapper: null,
     remote: false,
     index: 1,
     given: -1,

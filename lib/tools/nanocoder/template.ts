@@ -157,10 +157,12 @@ class Compiler {
   #text(text: string, at: number): Piece {
     // Most paths read on equally from the end of a command, and from there only one is read; where they do not, it is not
     // tried for every command.
-    for (let from = 0, commands = 1; from < text.length; commands *= 2) {
+    let commands = 1;
+    for (let from = 0; from < text.length;) {
       const end = this.#paths.length < 2 ? text.length : endOfCommands(text, from, commands);
       this.#read(text.slice(from, end), at + from);
       from = end;
+      commands *= 2;
     }
     return { kind: "text", text };
   }
