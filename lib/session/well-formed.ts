@@ -2,7 +2,6 @@
  * Text is well-formed Unicode (promise P9). Bytes that come in are UTF-8 already, so half of a surrogate pair can only be
  * an escape of their JSON, in a text or in a name.
  */
-import type { Json } from "./json.ts";
 import { toPointerToken } from "./json-pointer.ts";
 
 /** `pointer`: RFC 6901, itself well-formed. */
@@ -34,12 +33,13 @@ export function illFormedPlaces(json: string, document: unknown): readonly IllFo
 }
 
 /** The value itself if all of it is well-formed; else a copy with U+FFFD in place of each half. @param value of bounded depth. */
-export function toWellFormedJson(value: Json): Json {
+export function toWellFormedJson(value: unknown): unknown {
   if (typeof value === "string") return value.toWellFormed();
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {
-    const parts = value.map(toWellFormedJson);
-    return parts.every((part, index) => part === value[index]) ? value : parts;
+    const items: readonly unknown[] = value;
+    const parts = items.map(toWellFormedJson);
+    return parts.every((part, index) => part === items[index]) ? items : parts;
   }
   const members = Object.entries(value);
   const parts = members.map(([name, part]) => [name.toWellFormed(), toWellFormedJson(part)] as const);
