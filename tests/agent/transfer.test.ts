@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { exportLog, importLog, UnsoundLog } from "../../lib/agent/transfer.ts";
 import { createMemoryJournal } from "../../lib/journal/memory.ts";
+import type { SessionEvent } from "../../lib/session/event.ts";
 import { newSession, notices, opened, prompted } from "../fixtures/journal/events.ts";
 import { sampleSession } from "../fixtures/journal/sample.ts";
 
@@ -88,7 +89,8 @@ describe("a log that is taken in", () => {
     const at = (type: string) => sample.findIndex((event) => event.type === type);
     const renumbered = (events: readonly object[]) => lines(events.map((event, index) => ({ ...event, seq: index + 1 })));
     const twice = (type: string) => renumbered(sample.flatMap((event, index) => index === at(type) ? [event, event] : [event]));
-    const moved = (type: string, to: number) => renumbered(sample.toSpliced(at(type), 1).toSpliced(to - 1, 0, sample[at(type)] as object));
+    const moved = (type: string, to: number) =>
+      renumbered(sample.toSpliced(at(type), 1).toSpliced(to - 1, 0, sample[at(type)] as SessionEvent));
     const without = (type: string) => renumbered(sample.toSpliced(at(type), 1));
     expect(await roundTrip(lines(sample))).toBe(lines(sample));
     const cases: readonly (readonly [string, string])[] = [

@@ -280,9 +280,8 @@ describe("a journal that cannot be used", () => {
   }, 30_000);
 });
 
-test.each(["prompted", "step_started"])(
-  "an event that does not decode (%s) is named, the others are there, and the session goes on",
-  async (type) => {
+for (const type of ["prompted", "step_started"]) {
+  test(`an event that does not decode (${type}) is named, the others are there, and the session goes on`, async () => {
     const model = await workspace.script({ calls: [call("a")] }, { text: "done" }, { text: "more" });
     const { session, told } = await run([...runFlags(model), "go"], workspace.home);
     const database = openDatabase(journalOf(workspace.home), { busy_timeout_ms: 1000 });
@@ -301,9 +300,8 @@ test.each(["prompted", "step_started"])(
       expect.objectContaining({ text: "more", calls: [] }),
       expect.stringContaining(`Event ${damaged} cannot be read`),
     ]);
-  },
-  30_000,
-);
+  }, 30_000);
+}
 
 describe("P3: a call whose start cannot be read", () => {
   const changes: Readonly<Record<string, (body: string) => string>> = {

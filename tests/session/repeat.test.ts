@@ -179,9 +179,8 @@ describe("the repeat guard", () => {
     expect(playReplies(polls)).toMatchObject({ hints: [], stopped: null });
   });
 
-  test.each(["malformed", "unknown_tool", "schema", "hook"] as const)(
-    "counts calls that are refused (%s), whatever their input",
-    (refused) => {
+  for (const refused of ["malformed", "unknown_tool", "schema", "hook"] as const) {
+    test(`counts calls that are refused (${refused}), whatever their input`, () => {
       const growing = Array.from({ length: 20 }, (_none, index) => ({
         name: "look",
         input: `{"comm${"x".repeat(index)}`,
@@ -195,8 +194,8 @@ describe("the repeat guard", () => {
       });
       const [first, ...rest] = growing;
       expect(playReplies([[first as Played], ...rest.map((call) => [call, call])])).toMatchObject({ hints: [5], stopped: 6 });
-    },
-  );
+    });
+  }
 
   test("counts refused calls only in a row, of one tool, for one kind of reason, and reply by reply", () => {
     const refused = (index: number, change: Partial<Played> = {}) =>
