@@ -29,7 +29,7 @@ import type { ToolCall, ToolRequest } from "./tool-call.ts";
 import type { RunAside } from "./tool-modules.ts";
 import type { Imported } from "./transfer.ts";
 import type { ValidatedFile } from "./validation.ts";
-import { describeInertHere, openWorkshop, type Workshop } from "./workshop.ts";
+import { describeInertHere, openWorkshop, stampTools, type Workshop } from "./workshop.ts";
 
 /** A runtime. Nothing is opened before it is needed; `close` ends every call, session and process of it. */
 export interface Agent {
@@ -365,10 +365,11 @@ class Runtime implements Agent {
     return (await opened).equip(workshop);
   }
 
-  /** Read again if tools in it would no longer be run, as their files have changed: a runtime may live long. */
+  /** Read again if files of its tools have changed: a runtime may live long. */
   async #current(workspace: string): Promise<Workshop> {
     const known = await this.#workshop(workspace);
-    if (!await isOutdated(known.toolbox)) return known;
+    const isSame = known.stamp === await stampTools(this.#policyOptions(workspace));
+    if (isSame && !await isOutdated(known.toolbox)) return known;
     this.#workshops.delete(workspace);
     return await this.#workshop(workspace);
   }

@@ -13,9 +13,10 @@ import { personalDirectory } from "../tools/nanocoder/windows.ts";
 import type { LoadContext as ManifestContext } from "../tools/stella/load.ts";
 import type { LoadedTools, LoadTrust, ToolFolder } from "../tools/tool-folder.ts";
 import type { Tool } from "../tools/tool.ts";
-import { loadModules, type RunAside } from "./tool-modules.ts";
+import { loadModules, moduleFolders, type RunAside } from "./tool-modules.ts";
 import type { Origin } from "../session/event.ts";
 import { type Candidate, createToolbox, type Toolbox } from "../tools/toolbox.ts";
+import { stampFolders } from "./folder-stamp.ts";
 import type { AgentNotice } from "./options.ts";
 import { openPolicy, type Policy, type PolicyOptions } from "./policy.ts";
 import { unknownRules } from "./rules.ts";
@@ -27,6 +28,8 @@ export interface Workshop {
   /** The toolbox with more in it. */
   assemble(more: readonly Candidate[]): Toolbox;
   readonly notices: readonly AgentNotice[];
+  /** What lay in the tool folders when they were read. */
+  readonly stamp: string;
   /** Where tools can come and go while a session is open: what MCP servers add. */
   readonly live?: LiveTools;
 }
@@ -70,6 +73,7 @@ const NOTHING_EMBEDDED: Embedded = { own: [], offer: "all" };
  */
 export async function openWorkshop(options: PolicyOptions, run: RunAside, embedded: Embedded = NOTHING_EMBEDDED): Promise<Workshop> {
   const { workspace } = options;
+  const stamp = await stampTools(options);
   const policy = await openPolicy(options);
   const found = embedded.offer === "own" ? NOTHING_FOUND : await findTools(options, policy, run);
   const files = inFileOrder(found.candidates);
@@ -83,7 +87,14 @@ export async function openWorkshop(options: PolicyOptions, run: RunAside, embedd
   const notices = [...policy.notices, ...inertNotices(policy, toolbox), ...toolNotices(toolbox)];
   // Whether a rule for tools of servers names one is known when these have been asked.
   const rules = embedded.offer === "own" ? [] : ruleNotices(policy, toolbox, [], ["mcp__"]);
-  return { workspace, policy, toolbox, assemble, notices: [...notices, ...rules] };
+  return { workspace, policy, toolbox, assemble, notices: [...notices, ...rules], stamp };
+}
+
+/** Changes with every file in a folder of tools. */
+export async function stampTools(options: PolicyOptions): Promise<string> {
+  const { workspace, paths, env } = options;
+  const folders = [...manifestFolders(workspace, paths, env), ...markdownFolders(options), ...moduleFolders(options)];
+  return await stampFolders(folders.map(({ path }) => path));
 }
 
 /** What lies in the tool folders of a workspace and of its user. */
