@@ -20,7 +20,10 @@ export async function whyUnfit({ tool, input }: EarlyRead, run: Run, workspace: 
   if (!succeeded) return run.outcome.kind === "cancelled" ? "cancelled" : "failed";
   const { result } = readRun(tool, run, input);
   if (result.is_error) return "failed";
-  return await isStale(result.data, workspace) ? "stale" : null;
+  const files = (Array.isArray(result.data) ? result.data : [result.data]).filter(isFileIdentity);
+  // One of several that could not be read has nothing that could be compared.
+  if (files.some(({ size }) => size < 0)) return "failed";
+  return await isStale(files, workspace) ? "stale" : null;
 }
 
 /** What a file tool says of a file it read, in the result's `data`; paths are relative to the workspace. */
@@ -28,13 +31,13 @@ interface FileIdentity {
   readonly path: string;
   /** The link that led to it: one that leads elsewhere by now makes the result stale too. */
   readonly via?: string;
+  /** Below 0 if it could not be read. */
   readonly size: number;
   readonly mtime_ms: number;
   readonly inode: number;
 }
 
-async function isStale(data: unknown, workspace: string): Promise<boolean> {
-  const files = (Array.isArray(data) ? data : [data]).filter(isFileIdentity);
+async function isStale(files: readonly FileIdentity[], workspace: string): Promise<boolean> {
   const changed = await Promise.all(files.map(async ({ path, via = path, size, mtime_ms, inode }) => {
     // Through a link to where the file was moved, identity alone would still fit.
     const real = await realpath(resolve(workspace, via)).catch(() => null);

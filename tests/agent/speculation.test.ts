@@ -107,6 +107,18 @@ describe("speculation", () => {
     expect(discards(events)).toEqual(["failed"]);
   });
 
+  test("calls a read of several files failed if one was missing, and reads them again", async () => {
+    await ground.workspace.write("here.txt", "here\n");
+    const input = { files: [{ path: "here.txt" }, { path: "late.txt" }] };
+    const replies = (held: EndpointStep) => [{ steps: [callChunk("read_file", input), held, END] }, chatReply({ text: "done" })];
+    const missing = await playHeld("speculation_ended", replies);
+    expect([discards(missing.events), missing.results[0]?.includes("could not be read")]).toEqual([["failed"], true]);
+    const late = await playHeld("speculation_ended", replies, () => writeFileSync(join(ground.workspace.path, "late.txt"), "there now\n"));
+    expect([discards(late.events), late.results[0]?.includes("there now")]).toEqual([["failed"], true]);
+    const both = await playHeld("speculation_ended", replies);
+    expect([discards(both.events), both.results[0]?.includes("there now")]).toEqual([[], true]);
+  });
+
   test("serves a file that is still what it was, and not one that has changed since it was read early", async () => {
     await ground.workspace.write("f.txt", "old\n");
     const replies = (

@@ -64,7 +64,7 @@ function readBatch(files: readonly JsonObject[], context: HostContext): HostRepl
   return { is_error: problems === files.length, text: [...sections, ...note].join("\n\n"), data };
 }
 
-/** No file has this identity, so an early run that could not read one of its files counts as stale and is run again. */
+/** No file has this identity: an early run that could not read one of its files counts as failed, and the call runs itself. */
 function unread(path: string, problem: string): JsonObject {
   return { path, problem, size: -1, mtime_ms: 0, inode: 0, whole: false };
 }
