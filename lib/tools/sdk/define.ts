@@ -167,6 +167,8 @@ class FunctionTool<P extends ToolParameters, R> extends Tool implements ToolDefi
   constructor(definition: ToolDefinition<P, R>) {
     super();
     if (typeof definition.execute !== "function") throw new TypeError(`Cannot make ${toolNamed(definition.name)} as it has no execute()`);
+    const fault = misspelling(definition);
+    if (fault !== null) throw new TypeError(`Cannot make ${toolNamed(definition.name)} as ${fault}`);
     this.name = definition.name;
     this.description = definition.description;
     this.parameters = definition.parameters;
@@ -186,6 +188,25 @@ export const MAX_TIMEOUT_MS = 600_000;
 /** How a tool is spoken of. `name`: whatever its author gave as one. */
 export function toolNamed(name: unknown, the = "the", a = "a"): string {
   return typeof name === "string" && name !== "" ? `${the} tool "${name}"` : `${a} tool without a name`;
+}
+
+const FIELDS = [
+  "read_only",
+  "speculation_safe",
+  "approval",
+  "timeoutMs",
+  "inProcess",
+  "module",
+] as const satisfies readonly (keyof ToolOptions)[];
+
+/** A field that means nothing as it is written, and its author means it: nothing checks the types of a file that is run. */
+export function misspelling(given: object): string | null {
+  const plain = (name: string) => name.replaceAll("_", "").toLowerCase();
+  for (const key of Object.keys(given)) {
+    const meant = FIELDS.find((field) => plain(field) === plain(key));
+    if (meant !== undefined && meant !== key) return `it has "${key}", which is written "${meant}"`;
+  }
+  return null;
 }
 
 export function isTool(value: unknown): value is Tool {

@@ -1,4 +1,4 @@
-import { MAX_TIMEOUT_MS, type Tool, toolNamed } from "./define.ts";
+import { MAX_TIMEOUT_MS, misspelling, type Tool, toolNamed } from "./define.ts";
 import type { ToolDescription } from "./description.ts";
 import { toInputSchema } from "./parameters.ts";
 import { describeThrown } from "./thrown.ts";
@@ -10,6 +10,8 @@ import { describeThrown } from "./thrown.ts";
 export function describeTool(tool: Tool): ToolDescription {
   try {
     if (typeof tool.execute !== "function") throw new TypeError("it has no execute()");
+    const fault = misspelling(tool);
+    if (fault !== null) throw new TypeError(fault);
     return {
       name: tool.name,
       description: tool.description,

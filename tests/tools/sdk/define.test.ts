@@ -195,6 +195,23 @@ describe("a Tool class", () => {
   });
 });
 
+describe("a field that is written as in another language", () => {
+  for (const [written, meant] of [["readOnly", "read_only"], ["speculationSafe", "speculation_safe"], ["timeout_ms", "timeoutMs"]]) {
+    test(`is refused with the name that counts: ${written}`, () => {
+      const given = { ...bare, execute: () => 1, [String(written)]: 1 };
+      const fault = `it has "${written}", which is written "${meant}"`;
+      expect(() => tool(given)).toThrow(fault);
+      class Odd extends Tool {
+        readonly name = "odd";
+        readonly description = "d";
+        readonly parameters = v.object({});
+        override execute() {}
+      }
+      expect(() => describeTool(Object.assign(new Odd(), { [String(written)]: 1 }))).toThrow(`The tool "odd" is wrong: ${fault}`);
+    });
+  }
+});
+
 describe("a tool that fails", () => {
   test("with ValidationError gives its message and no stack", async () => {
     const stacks: string[] = [];

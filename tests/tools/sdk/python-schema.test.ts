@@ -170,6 +170,7 @@ describe("a file that has no tools to offer", () => {
     },
     exits: { code: "python_exit", message: "Cannot load the file as it ends Python with sys.exit(3)" },
     no_execute: { code: "tool_invalid", message: 'Cannot offer tool "idle" as it has no execute()' },
+    spelling: { code: "tool_invalid", message: 'Cannot offer tool "odd" as it has "readOnly", which is written "read_only"' },
     type: {
       code: "tool_invalid",
       message:

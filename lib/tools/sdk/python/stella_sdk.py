@@ -289,6 +289,7 @@ def define(each):
     description = each.description or parse_docstring(None if isinstance(each, FunctionTool) else type(each).__doc__, ())[0]
     if not isinstance(each, FunctionTool) and type(each).execute is Tool.execute:
         raise ValueError("Cannot offer %s as it has no execute()" % label)
+    check_spelling(each, label)
     approval = {True: "always", False: "never"}.get(each.approval, each.approval)
     if approval not in ("never", "always", "destructive"):
         raise ValueError('Cannot offer %s as approval must be "never", "always" or "destructive": %r' % (label, each.approval))
@@ -303,6 +304,17 @@ def define(each):
         "approval": approval,
         "timeout_ms": min(each.timeout_ms, MAX_TIMEOUT_MS),
     }
+
+
+FIELDS = ("read_only", "speculation_safe", "approval", "timeout_ms")
+
+
+def check_spelling(each, label):
+    """A field that means nothing as it is written, and its author means it."""
+    for key in dir(each):
+        meant = next((field for field in FIELDS if field.replace("_", "") == key.replace("_", "").lower()), key)
+        if meant != key:
+            raise ValueError('Cannot offer %s as it has "%s", which is written "%s"' % (label, key, meant))
 
 
 def invoke(each, arguments):
