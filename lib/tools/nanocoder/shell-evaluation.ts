@@ -38,9 +38,12 @@ export function printsArguments(program: string | null): boolean {
   return /^(?:echo|printf|basename|dirname|realpath)$/.test(program ?? "");
 }
 
-/** Whether what a command prints is what it reads; one that comes later may. */
+/** Whether what a command prints is what it reads, or parts of it; one that comes later may. */
 export function printsInput(program: string | null): boolean {
-  return program === null || /^(?:cat|tee|head|tail|tac|sort|uniq|xargs)$/.test(program);
+  return program === null ||
+    /^(?:cat|tee|head|tail|tac|sort|uniq|xargs|tr|cut|rev|fold|fmt|expand|unexpand|paste|column|iconv|nl|[ef]?grep|g?sed|[gmn]?awk)$/.test(
+      program,
+    );
 }
 
 /** Names in text that the shell calculates. */

@@ -348,6 +348,19 @@ describe("a value that bash would read again is refused", () => {
   });
 });
 
+describe("what a filter prints of a value", () => {
+  test("is refused where the shell calculates it, unless it is a number", () => {
+    for (const filter of ["tr a b", "cut -d. -f1", "sed s/a/b/", "awk '{ print $1 }'", "grep x", "rev | rev", "tr a b | head -n1"]) {
+      const body = `x=$(echo {{ a }} | ${filter}); echo $((x))`;
+      expect([body, faultsOf(body)]).toEqual([body, [expect.stringContaining("tag_arithmetic")]]);
+    }
+    for (const filter of ["tr -cd 0-9", "wc -l", "sed 's/[^0-9]//g'", "awk '{ print NF }'", "grep -c x", "sort | wc -w"]) {
+      const body = `x=$(echo {{ a }} | ${filter}); echo $((x))`;
+      expect([body, faultsOf(body)]).toEqual([body, []]);
+    }
+  });
+});
+
 describe("what one file may cost", () => {
   const ways = Array.from({ length: 5 }, (_, index) => `{{# p${index} }}$( {{/ p${index} }}`).join("");
   const body = `${ways}${"$( ".repeat(30)}${"a {{ p0 }}".repeat(900)}`;
