@@ -31,9 +31,26 @@ export const RUN_IT = "Run it? [y/N] ";
 /** What is asked about, whole, since what is agreed to is what runs: the text for the shell where there is one, else the input. */
 export function describeCall({ name, input, reason, script }: Question, { bold, yellow }: Shell["err"]["colors"]): string {
   const head = `${yellow(printable(reason))}\n  ${bold(printable(name))}`;
-  if (script === undefined) return `${head} ${exposed(input.text)}\n`;
+  if (script === undefined) return `${head}${describeInput(input)}\n`;
   const lines = exposed(script.text).trimEnd().split("\n").map((line) => `    ${line}`.trimEnd());
   return `${head}, by ${printable(script.shell)} in ${exposed(script.cwd)}:\n${lines.join("\n")}\n`;
+}
+
+type Input = Question["input"];
+
+/** A text of several lines as such, each further in than the names, so that none can be taken for another value. */
+function describeInput({ value, text }: Input): string {
+  const entries = Object.entries(value);
+  const isLong = (part: unknown) => typeof part === "string" && part.trimEnd().includes("\n");
+  // A number is what the model wrote, which its value may not say.
+  const isPlain = (part: unknown) => part === null || typeof part === "boolean" || (typeof part === "string" && part.isWellFormed());
+  if (!entries.some(([, part]) => isLong(part)) || !entries.every(([, part]) => isPlain(part))) return ` ${exposed(text)}`;
+  const lines = entries.flatMap(([key, part]) => {
+    const name = exposed(/^\w+$/.test(key) ? key : JSON.stringify(key));
+    if (!isLong(part)) return [`    ${name}: ${exposed(JSON.stringify(part))}`];
+    return [`    ${name}:`, ...exposed(String(part)).split("\n").map((line) => `      ${line}`.trimEnd())];
+  });
+  return `\n${lines.join("\n").trimEnd()}`;
 }
 
 /**

@@ -138,6 +138,17 @@ describe("describeCall()", () => {
     expect(shown).toContain("    rm<U+00A0>-rf<U+200B> x<U+3000>y<U+000D>\n    <U+E0041>z<U+2028> é日本語 e\u0301 😀\n");
   });
 
+  test("shows a text of several lines as such, and no line of it can be another value", () => {
+    const text = '---\nname: "x"\n\n# \u001b[2J\n    path: y\n';
+    const value = { path: "a/b.md", content: text };
+    const shown = describeCall({ call: "call_1", name: "write_file", input: { value, text: "" }, reason: "why" }, colors);
+    expect(shown).toBe(
+      'why\n  write_file\n    path: "a/b.md"\n    content:\n      ---\n      name: "x"\n\n      # <U+001B>[2J\n          path: y\n',
+    );
+    const numbers = { value: { ...value, n: 1 }, text: '{"n":1.0}' };
+    expect(describeCall({ call: "call_1", name: "x", input: numbers, reason: "why" }, colors)).toBe('why\n  x {"n":1.0}\n');
+  });
+
   test("shows the canonical input of any other call", () => {
     expect(describeCall({ call: "call_1", name: "x", input, reason: "why" }, colors)).toBe('why\n  x {"command":"a<U+001B>[2Jb"}\n');
   });
