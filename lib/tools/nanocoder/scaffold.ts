@@ -12,7 +12,9 @@ export function scaffoldTool(given: string): Scaffold {
     kind: "refused",
     problem: `Cannot create a tool called ${JSON.stringify(given)} as ${reason}`,
   });
-  if (!/^[A-Za-z0-9_-]+$/.test(base)) return refused("a name has letters, digits, dashes and underscores only: write one like k8s-pods");
+  if (!/^[A-Za-z0-9_-]+$/.test(base)) {
+    return refused("a name has letters, digits, dashes and underscores only, with or without .md: write one like k8s-pods");
+  }
   const name = base.toLowerCase().replaceAll("-", "_");
   const fault = nameFault(name);
   if (fault?.severity === "error") return refused(`${fault.message.replace(/^The/, "the")}. ${fault.remedy}`);

@@ -112,7 +112,7 @@ class TreeBuilder {
         this.#fault(
           "yaml_tag",
           node.range?.[0] ?? 0,
-          `The tag ${clip(node.tag)} is not allowed`,
+          `The tag ${clip(asWritten(node.tag))} is not allowed`,
           "Remove it, or put the value in quotes if it is text.",
         );
       }
@@ -248,4 +248,9 @@ function deepPlace(text: string): number | null {
     at += line.length + 1;
   }
   return null;
+}
+
+/** The parser writes `!!str` out. */
+function asWritten(tag: string): string {
+  return tag.replace(/^tag:yaml\.org,2002:/, "!!");
 }

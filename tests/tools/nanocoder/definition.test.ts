@@ -115,6 +115,8 @@ describe("YAML", () => {
     expect(diagnostics[0]?.remedy).toBe("Put the text in quotes.");
     const escape = await withLines('cwd: "^\\d+$"');
     expect(escape.diagnostics[0]?.remedy).toContain("single quotes");
+    expect((await withLines("cwd: !!str 1")).diagnostics[0]?.message).toBe("The tag !!str is not allowed");
+    expect((await withLines("cwd: !own 1")).diagnostics[0]?.message).toBe("The tag !own is not allowed");
   });
 
   test("that is no mapping, or nested without end, is an error", async () => {
