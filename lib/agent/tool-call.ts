@@ -8,7 +8,7 @@ import { type DeniedBy, type EventOf, isKnown } from "../session/event.ts";
 import { canonicalValue, type JsonObject } from "../session/json.ts";
 import { DEFAULT_LIMITS } from "../session/next.ts";
 import type { CallResult, Outcome, ReapedProcess, Truncated, WithheldExport } from "../session/outcome.ts";
-import type { Toolbox } from "../tools/toolbox.ts";
+import { listingsOf, type Toolbox } from "../tools/toolbox.ts";
 import type { FeedEvent } from "./feed.ts";
 import { newCallId, now } from "./ids.ts";
 import { runTurn } from "./loop.ts";
@@ -107,7 +107,7 @@ function refuseNothing({ name, arguments: text }: ToolRequest): ToolCall {
 
 /** Who calls one tool by hand is told what concerns it, and what is wrong with the settings. */
 function noticesOn(name: string, { notices, policy, toolbox }: Workshop): readonly AgentNotice[] {
-  const paths = toolbox.listings.flatMap(({ name: listed, origin }) => listed === name && origin.path !== undefined ? [origin.path] : []);
+  const paths = listingsOf(name, toolbox.listings).flatMap(({ origin }) => origin.path ?? []);
   return notices.filter((notice) =>
     policy.notices.includes(notice) ||
     (name.startsWith("mcp__") && isOfServers(notice)) ||
@@ -204,5 +204,5 @@ function toRefusal(name: string, { by, reason }: EventOf<"call_denied">, { listi
   if (by !== "unknown_tool") return { by, reason };
   const off = listings.find((listing) => listing.name === name && listing.status === "off");
   if (off !== undefined) return { by: "switch", reason: off.reason ?? reason };
-  return { by: listings.some((listing) => listing.name === name && listing.status === "broken") ? "broken" : by, reason };
+  return { by: listingsOf(name, listings).some(({ status }) => status === "broken") ? "broken" : by, reason };
 }

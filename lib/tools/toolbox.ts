@@ -8,7 +8,7 @@
  */
 import type { OfferedTool, Origin } from "../session/event.ts";
 import type { ToolDeclaration } from "../session/message.ts";
-import { dirname } from "node:path";
+import { dirname, parse } from "node:path";
 import { closest } from "./nearest.ts";
 import type { Approval, Tool } from "./tool.ts";
 import { describeUnread } from "./unread-files.ts";
@@ -252,15 +252,25 @@ function shadowNotice(name: string | null, { path, system }: Origin, owner: Orig
   };
 }
 
+/** Those of a name, and files that gave none but are called like it: `k8s-pods.md` for `k8s_pods`. */
+export function listingsOf(name: string, listings: readonly Listing[]): readonly Listing[] {
+  const named = listings.filter((listing) => listing.name === name);
+  if (named.length > 0) return named;
+  const plain = (text: string) => text.toLowerCase().replaceAll("-", "_");
+  return listings.filter((listing) => listing.name === null && plain(parse(listing.origin.path ?? "").name) === plain(name));
+}
+
 function whyNot(listings: readonly Listing[], name: string): ReturnType<Toolbox["whyNot"]> {
-  const rows = listings.filter((listing) => listing.name === name);
+  const rows = listingsOf(name, listings);
   if (rows.some(({ status }) => status === "offered" || status === "off")) return undefined;
   const untrusted = rows.find(({ status }) => status === "untrusted");
   if (untrusted !== undefined) return { by: "trust", reason: `"${name}" is not active: ${untrusted.reason}. It was not run.` };
   const broken = rows.find(({ status }) => status === "broken");
-  return broken === undefined
-    ? undefined
-    : { by: "unknown_tool", reason: `"${name}" cannot be used, as its definition is broken: ${broken.reason}` };
+  if (broken === undefined) return undefined;
+  const what = broken.name === null
+    ? `There is no tool named "${name}", as ${broken.origin.path} is broken`
+    : `"${name}" cannot be used, as its definition is broken`;
+  return { by: "unknown_tool", reason: `${what}: ${broken.reason}` };
 }
 
 function toRecord(tool: Tool): OfferedTool {

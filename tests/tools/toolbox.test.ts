@@ -57,6 +57,16 @@ describe("a toolbox", () => {
     expect(createToolbox([...candidates].reverse()).listings).toEqual(createToolbox(candidates).listings);
   });
 
+  test("says of a file that gave no name, and is called like the one that is asked for, why it is none", () => {
+    const origin = { system: "nanocoder", scope: "workspace", path: "/ws/.nanocoder/tools/Big-one.md" } as const;
+    const lost: Candidate = { kind: "broken", name: null, description: null, origin, family: "nanocoder", reason: "It is too long" };
+    const box = createToolbox([lost, candidate("other", "workspace", "stella")]);
+    const reason = `There is no tool named "big_one", as ${origin.path} is broken: It is too long`;
+    expect(box.whyNot("big_one")).toEqual({ by: "unknown_tool", reason });
+    expect([box.whyNot("big"), box.whyNot(""), box.whyNot("other")]).toEqual([undefined, undefined, undefined]);
+    expect(createToolbox([lost, candidate("big_one", "workspace", "stella")]).whyNot("big_one")).toBeUndefined();
+  });
+
   test("offers and declares by name, so that a prompt begins alike every time", () => {
     const box = createToolbox(["cc", "aa", "bb"].map((name) => candidate(name, "user", "stella")));
     expect(box.offered.map(({ name }) => name)).toEqual(["aa", "bb", "cc"]);
