@@ -77,8 +77,9 @@ export function dotted(path: Path): string {
   return path.reduce<string>((text, key) => typeof key === "number" ? `${text}[${key}]` : text === "" ? key : `${text}.${key}`, "");
 }
 
-/** Short, and without the user name and password of an address. */
+/** Short, and without the user name, the password and the query of an address. */
 function brief(value: unknown): string {
-  const text = (JSON.stringify(value) ?? String(value)).replaceAll(/\/\/[^/@"\s]*@/g, "//…@");
+  const text = (JSON.stringify(value) ?? String(value)).replaceAll(/\/\/[^/@"\s]*@/g, "//…@")
+    .replaceAll(/(\/\/[^?"\s]*\?)[^"\s]+/g, "$1…");
   return text.length <= 60 ? text : `${text.slice(0, 60).toWellFormed()}…`;
 }

@@ -1,5 +1,6 @@
 /** What a settings file may say. */
 import * as v from "valibot";
+import { secretIn } from "../session/address.ts";
 import { Mode } from "../session/outcome.ts";
 
 export const HOOK_EVENTS = ["SessionStart", "PreToolUse", "PostToolUse", "Stop"] as const;
@@ -43,7 +44,11 @@ export const SettingsFile = v.object({
     v.pipe(
       text("an address"),
       v.check(isWebAddress, "must be an address that begins with http:// or https://"),
-      v.check(hasNoPassword, "must hold no user name and no password: keys come from the provider's variable"),
+      // It is recorded and shown, and so would they be.
+      v.check(
+        (given) => secretIn(given) === null,
+        "must hold no user name, no password and no key in its query: keys come from the provider's variable",
+      ),
     ),
   ),
   mode: v.optional(v.picklist(Mode.options, `must be one of ${Mode.options.join(", ")}`)),
@@ -91,12 +96,6 @@ export const KNOWN_KEYS: Readonly<Record<string, readonly string[]>> = {
 
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** It is recorded and shown, and so would they be. */
-function hasNoPassword(address: string): boolean {
-  const url = URL.canParse(address) ? new URL(address) : null;
-  return url === null || (url.username === "" && url.password === "");
 }
 
 function isWebAddress(address: string): boolean {

@@ -3,6 +3,7 @@
  * provider's own environment variable and from nowhere else.
  */
 import { readFile, stat } from "node:fs/promises";
+import { secretIn } from "../session/address.ts";
 import type { Fetch } from "./exchange.ts";
 import type { Model } from "./model.ts";
 import type { EndpointSettings } from "./wire.ts";
@@ -165,8 +166,9 @@ function checkBaseUrl({ name, baseUrl }: ModelSettings, provider: Provider): str
       about: "base_url",
     });
   }
-  if (url.username !== "" || url.password !== "") {
-    throw new ModelConfigError(`Cannot use a base URL with a user name or password in it: put the key into ${provider.keyVariable}`, {
+  const secret = secretIn(given);
+  if (secret !== null) {
+    throw new ModelConfigError(`Cannot use a base URL with ${secret} in it: put the key into ${provider.keyVariable}`, {
       about: "base_url",
     });
   }

@@ -106,6 +106,16 @@ describe("createModel()", () => {
     expect(await refusalOf({ name: "anthropic/claude-x", env: {} })).toContain("ANTHROPIC_API_KEY is not set");
   });
 
+  test("refuses an address that holds what opens something, and does not show it; other parameters stay", async () => {
+    const at = (baseUrl: string) => createModel({ name: "local/m", baseUrl, env: {} }).then(() => "taken", (error: Error) => error.message);
+    const secrets = ["?api_key=QSECRET", "?a=1&access_token=QSECRET", "?X-Amz-Signature=QSECRET", "?sig=QSECRET", "?apiKey=QSECRET"];
+    for (const address of ["http://u:QSECRET@127.0.0.1:9/v1", ...secrets.map((query) => `http://127.0.0.1:9/v1${query}`)]) {
+      const said = await at(address);
+      expect([address, said.startsWith("Cannot use a base URL with "), said.includes("QSECRET")]).toEqual([address, true, false]);
+    }
+    expect(await at("http://127.0.0.1:9/v1?api-version=2026-01-01&deployment=design")).toBe("taken");
+  });
+
   test("plays a script file, and names the file and the place of a fault", async () => {
     const file = join(folder, "script.json");
     await writeFile(file, '{"replies":[{"text":"hi"}]}');

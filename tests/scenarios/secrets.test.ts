@@ -188,9 +188,11 @@ describe("secrets of the environment", () => {
   }, 60_000);
 });
 
-describe("an address with a password", () => {
+describe.each([
+  ["a password", `http://user:${WITHHELD.TICKETS_PASSWORD}@127.0.0.1:9/v1`],
+  ["a key in its query", `http://127.0.0.1:9/v1?api_key=${WITHHELD.TICKETS_PASSWORD}`],
+])("an address with %s", (_with, address) => {
   test("is refused wherever it comes from, and not shown", async () => {
-    const address = `http://user:${WITHHELD.TICKETS_PASSWORD}@127.0.0.1:9/v1`;
     const flag = await orrery("run", "--model", "local/test", "--base-url", address, "go");
     const variable = await runOrrery(["run", "--model", "local/test", "go"], { ...start(), env: { ORRERY_BASE_URL: address } });
     shown.set("environment", variable.stdout + variable.stderr);
@@ -200,5 +202,5 @@ describe("an address with a password", () => {
     const setting = await orrery("config");
     expect([flag.code === 0, variable.code, setting.code]).toEqual([false, 5, 5]);
     expect(leaks("config/settings.json")).toEqual([]);
-  });
+  }, 60_000);
 });
