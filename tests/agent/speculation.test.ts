@@ -2,13 +2,16 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import process from "node:process";
 import type { AgentOptions } from "../../lib/agent/options.ts";
 import type { Session } from "../../lib/agent/session.ts";
 import { isKnown } from "../../lib/session/event.ts";
-import { chatReply, delta, type EndpointReply, type EndpointStep, sse } from "../fixtures/endpoint.ts";
+import { chatReply, delta, type EndpointReply, type EndpointStep, sse, startEndpoint } from "../fixtures/endpoint.ts";
+import { type ScriptWire, scriptWires } from "../fixtures/script-wires.ts";
 import { arrive, callChunk, discards, DONE, EarlyGround, END, mostAtOnce } from "./early-ground.ts";
 
 const ground = new EarlyGround();
+const DROP: EndpointStep = { drop: true };
 const runsOf = (name: string) => ground.runsOf(name);
 const playHeld = (type: string, replies: (held: EndpointStep) => readonly EndpointReply[], then?: () => void) =>
   ground.playHeld((told) => told.type === type, replies, then);
@@ -280,49 +283,93 @@ describe("a stop", () => {
 });
 
 describe("P7", () => {
-  const step = fc.record({
-    tool: fc.constantFrom("board", "board", "peek", "add"),
-    n: fc.nat({ max: 3 }),
+  const call = fc.record({
+    tool: fc.constantFrom("board", "board", "board", "peek", "add"),
+    n: fc.nat({ max: 2 }),
     wait_ms: fc.constantFrom(0, 0, 5, 30),
+    spaces: fc.nat({ max: 2 }),
+    size: fc.integer({ min: 1, max: 12 }),
   });
-  const attempts = fc.record({
-    calls: fc.array(step, { minLength: 1, maxLength: 6 }),
-    drops: fc.array(fc.nat({ max: 6 }), { maxLength: 1 }),
-  });
+  const calls = fc.array(call, { minLength: 1, maxLength: 6 });
+  const ids = fc.constantFrom("c", "call_", "toolu_");
+  const attempt = fc.record({ calls, ids });
+  // An attempt that drops asks for a part of what the last one asks for, or for something else.
+  const dropped = fc.record({ at: fc.nat({ max: 6 }), other: fc.option(calls), ids });
+  const script = fc.array(fc.record({ reply: attempt, drops: fc.array(dropped, { maxLength: 1 }) }), { minLength: 1, maxLength: 2 });
+  const wires = [
+    { wire: scriptWires[0], model: "local/test" },
+    { wire: scriptWires[1], model: "openai/test" },
+    { wire: scriptWires[2], model: "anthropic/test" },
+  ] as const;
 
-  interface Step {
-    readonly calls: readonly { readonly tool: string; readonly n: number; readonly wait_ms: number }[];
-    readonly drops: readonly number[];
+  type Asked = typeof call extends fc.Arbitrary<infer T> ? T : never;
+  type Script = typeof script extends fc.Arbitrary<infer T> ? T : never;
+  type Writer = ReturnType<ScriptWire["createWriter"]>;
+
+  /** A call in pieces of some size, with some space in its arguments. */
+  function toSteps({ tool, n, wait_ms, spaces, size }: Asked, index: number, ids: string, write: Writer): readonly EndpointStep[] {
+    const text = JSON.stringify(tool === "peek" ? {} : { n }, null, spaces);
+    const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_none, at) => text.slice(at * size, (at + 1) * size));
+    const first = { index, id: `${ids}${index}`, name: tool, arguments: "" };
+    const fragments = [first, ...pieces.map((piece) => ({ index, arguments: piece }))];
+    return [{ wait_ms }, ...fragments.map((fragment) => ({ write: write({ type: "call", fragment }) }))];
   }
 
   /** Reads take a moment and show all that was added before: one that ran too early, or too late, tells. */
-  function toReply({ calls, drops }: Step): object {
-    const whole = calls.map(({ tool, n, wait_ms }, index) => ({ wait_ms, ...arrive(index, tool, tool === "peek" ? {} : { n }) }));
-    const failed = drops.map((at) => ({ stream: [...whole.slice(0, at), { drop: true }] }));
-    return { attempts: [...failed, { stream: [...whole, { wait_ms: 40, text: "…" }] }] };
+  function toReplies(script: Script, wire: ScriptWire): readonly EndpointReply[] {
+    const stream = (calls: readonly Asked[], ids: string, write: Writer) =>
+      calls.flatMap((each, index) => toSteps(each, index, ids, write));
+    const replies = script.flatMap(({ reply, drops }): EndpointReply[] => {
+      const failed = drops.map(({ at, other, ids }) => {
+        const write = wire.createWriter();
+        return { steps: [{ write: write({ type: "text", text: "…" }) }, ...stream((other ?? reply.calls).slice(0, at), ids, write), DROP] };
+      });
+      const write = wire.createWriter();
+      const said = stream(reply.calls, reply.ids, write);
+      return [...failed, { steps: [...said, { wait_ms: 40 }, { write: write({ type: "finish", finish: "tool_calls" }) }] }];
+    });
+    const write = wire.createWriter();
+    return [...replies, { steps: [{ write: write({ type: "text", text: "done" }) + write({ type: "finish", finish: "stop" }) }] }];
   }
 
-  test("with and without speculation the transcript is the same and every unsafe tool ran exactly once", async () => {
+  async function playOver(script: Script, { wire, model }: typeof wires[number], speculation: boolean) {
+    if (wire === undefined) throw new Error("There is no such wire");
+    const endpoint = await startEndpoint(toReplies(script, wire));
+    try {
+      const env = { PATH: process.env["PATH"] ?? "", HOME: ground.workspace.home, OPENAI_API_KEY: "k", ANTHROPIC_API_KEY: "k" };
+      const played = await play([], { speculation, model, baseUrl: endpoint.url, env: { ...env, ORRERY_HOME: ground.workspace.home } });
+      await played.agent.close();
+      return played;
+    } finally {
+      await endpoint.close();
+    }
+  }
+
+  test("with and without speculation, in every format, the transcript is the same and every unsafe tool ran exactly once", async () => {
     await ground.workspace.tool("board", "sleep 0.02; cat added", "read_only = true\nspeculation_safe = true");
-    let early = 0;
+    const early = new Map<string, number>(wires.map(({ model }) => [model, 0]));
     await fc.assert(
-      fc.asyncProperty(fc.array(attempts, { minLength: 1, maxLength: 2 }), async (steps) => {
-        const model = await ground.workspace.script(...steps.map(toReply), DONE);
-        const asked = steps.flatMap((each) => each.calls).filter((each) => each.tool === "add").map((each) => `${each.n}\n`).join("");
+      fc.asyncProperty(script, fc.constantFrom(...wires), async (script, wire) => {
+        const added = script.flatMap(({ reply }) => reply.calls).filter(({ tool }) => tool === "add");
         const shown: unknown[] = [];
         for (const speculation of [true, false]) {
           writeFileSync(join(ground.workspace.path, "added"), "");
-          const { session, events } = await play([], { speculation, model });
+          writeFileSync(join(ground.workspace.path, "peeked"), "");
+          const { session, events, result } = await playOver(script, wire, speculation);
+          expect(result.reason).toBe("completed");
           // An id of ours differs from run to run.
           shown.push(JSON.stringify(session.messages()).replace(/call_[0-9a-f]{32}/g, "call"));
-          expect(readFileSync(join(ground.workspace.path, "added"), "utf8")).toBe(asked);
-          early += events.filter((event) => event.type === "call_ended" && event.speculation !== undefined).length;
+          expect(readFileSync(join(ground.workspace.path, "added"), "utf8")).toBe(added.map(({ n }) => `${n}\n`).join(""));
+          const peeks = script.flatMap(({ reply }) => reply.calls).filter(({ tool }) => tool === "peek").length;
+          expect(readFileSync(join(ground.workspace.path, "peeked"), "utf8")).toBe("run\n".repeat(peeks));
+          const adopted = events.filter((event) => event.type === "call_ended" && event.speculation !== undefined).length;
+          early.set(wire.model, (early.get(wire.model) ?? 0) + adopted);
         }
         expect(shown[0]).toEqual(shown[1]);
       }),
-      { seed: 11, numRuns: 25, endOnFailure: true },
+      { seed: 11, numRuns: 30, endOnFailure: true },
     );
-    // The property says nothing if nothing ever ran early.
-    expect(early).toBeGreaterThan(10);
-  }, 90_000);
+    // The property says nothing of a format in which nothing ever ran early.
+    for (const [, adopted] of early) expect(adopted).toBeGreaterThan(3);
+  }, 180_000);
 });
