@@ -18,6 +18,7 @@ export type RefusalCode =
   | "held"
   /** The call does not wait for an answer, or got one already. */
   | "settled"
+  /** Nobody was asked about the call yet. */
   | "not_asked"
   /** The answer is to another input than the one that waits. */
   | "altered"

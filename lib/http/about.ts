@@ -6,7 +6,7 @@ import type { Credentials } from "./auth.ts";
 import type { AppEnv } from "./env.ts";
 import type { Metrics } from "./metrics.ts";
 import { Problem } from "./problem.ts";
-import { answer, checkBody, checkQuery, describe, takesNoQuery } from "./routes.ts";
+import { answer, BODIED, checkBody, checkQuery, describe, takesNoQuery } from "./routes.ts";
 import * as api from "./schemas.ts";
 
 /** How long one answer of the journal holds: a probe may come from several places. */
@@ -30,7 +30,13 @@ export function addAboutRoutes(
 
   app.get(
     "/readyz",
-    describe({ id: "readyz", summary: "The journal takes writes, and the server takes work", answers: { 200: api.Health }, open: true }),
+    describe({
+      id: "readyz",
+      summary: "The journal takes writes, and the server takes work",
+      answers: { 200: api.Health },
+      open: true,
+      refuses: ["draining", "unavailable"],
+    }),
     async (c) => {
       if (desk.draining) throw new Problem("draining", "The server is shutting down");
       await ready().catch(() => {
@@ -42,7 +48,7 @@ export function addAboutRoutes(
 
   app.get(
     "/metrics",
-    describe({ id: "metrics", summary: "Prometheus metrics", answers: { 200: null }, streams: ["text/plain"] }),
+    describe({ id: "metrics", summary: "Prometheus metrics", answers: { 200: null }, streams: { "text/plain": null } }),
     takesNoQuery,
     async (c) => c.body(await metrics.text(), 200, { "content-type": metrics.content_type, "cache-control": "no-store" }),
   );
@@ -64,7 +70,12 @@ export function addAboutRoutes(
 
   app.get(
     "/v1/tools",
-    describe({ id: "listTools", summary: "The tools of a workspace, and what became of each", answers: { 200: api.Tools } }),
+    describe({
+      id: "listTools",
+      summary: "The tools of a workspace, and what became of each",
+      answers: { 200: api.Tools },
+      refuses: ["unacceptable"],
+    }),
     checkQuery(api.ToolsQuery),
     async (c) => {
       const { listings, notices } = await desk.toolbox(c.req.valid("query").workspace);
@@ -79,7 +90,13 @@ export function addAboutRoutes(
 
   app.post(
     "/v1/login",
-    describe({ id: "login", summary: "Exchange a one-time code for a token of its own", answers: { 200: api.Login }, open: true }),
+    describe({
+      id: "login",
+      summary: "Exchange a one-time code for a token of its own",
+      answers: { 200: api.Login },
+      open: true,
+      refuses: [...BODIED, "unauthorized", "wrong_host", "wrong_origin", "invalid"],
+    }),
     takesNoQuery,
     checkBody(api.LoginCode),
     (c) => {

@@ -9,6 +9,7 @@ import type { AppEnv } from "./env.ts";
 import { Problem } from "./problem.ts";
 import { checkPath, checkQuery, describe } from "./routes.ts";
 import * as api from "./schemas.ts";
+import { StreamFrame } from "./event-schemas.ts";
 import { EVENT_STREAM, JSON_LINES, streamBatches, type StreamEnd, type StreamFormat, type StreamTimes } from "./sse.ts";
 
 export interface StreamOptions extends StreamTimes {
@@ -32,10 +33,11 @@ export function addEventRoutes(app: Hono<AppEnv>, desk: Desk, options: StreamOpt
         "As `text/event-stream` or `application/x-ndjson`: recorded events, then what happens, until you leave or, with `?follow=false`, " +
         "the recorded ones only. Durable events have an id, live ones do not. A cursor that cannot be served is answered by a `reset`, then the log " +
         "from its beginning. As `application/json`: one page, of `limit` events (100) or about 4 MiB. With `?profile=stella` in the message shapes of the Stella SDK: an event may be " +
-        "several messages, the last of which has its id, or none.",
+        "several messages, the last of which has its id, or none. The schema of a stream is that of one line, or of the `data` of one message.",
       answers: { 200: api.EventPage },
-      streams: STREAM_TYPES,
+      streams: Object.fromEntries(STREAM_TYPES.map((type) => [type, StreamFrame])),
       takes: ["Last-Event-ID"],
+      refuses: ["bad_request", "unknown_session", "cursor_ahead", "too_many_readers", "draining"],
     }),
     checkPath(api.SessionPath),
     checkQuery(api.EventsQuery),

@@ -28,7 +28,7 @@ export interface Fault {
   readonly detail: string;
 }
 
-const STATUS: Readonly<Record<ProblemCode, number>> = {
+export const STATUS: Readonly<Record<ProblemCode, number>> = {
   bad_request: 400,
   malformed_json: 400,
   unauthorized: 401,

@@ -4,7 +4,7 @@ import { describeRoute, resolver, validator } from "hono-openapi";
 import type { GenericSchema, InferOutput } from "valibot";
 import { toPointerToken } from "../session/json-pointer.ts";
 import type { AppEnv } from "./env.ts";
-import { type Fault, Problem } from "./problem.ts";
+import { type Fault, Problem, type ProblemCode, STATUS } from "./problem.ts";
 import { ProblemBody } from "./schemas.ts";
 
 export interface RouteDescription {
@@ -13,8 +13,10 @@ export interface RouteDescription {
   readonly description?: string;
   /** By status; null: no JSON. */
   readonly answers: Readonly<Record<number, GenericSchema | null>>;
-  /** Media types other than JSON of the 200 answer. */
-  readonly streams?: readonly string[];
+  /** Media types other than JSON of the 200 answer, with what one piece of a stream is; null: text. */
+  readonly streams?: Readonly<Record<string, GenericSchema | null>>;
+  /** What may be refused here besides what any route refuses. */
+  readonly refuses?: readonly ProblemCode[];
   readonly open?: boolean;
   /** Request headers that mean something here. */
   readonly takes?: readonly TakenHeader[];
@@ -36,34 +38,62 @@ type TakenHeader = keyof typeof TAKEN;
 type GivenHeader = keyof typeof GIVEN;
 
 export function describe(
-  { id, summary, description, answers, streams = [], open = false, takes = [], gives = {} }: RouteDescription,
+  { id, summary, description, answers, streams = {}, open = false, takes = [], gives = {}, refuses = [] }: RouteDescription,
 ): MiddlewareHandler {
   const responses = Object.entries(answers).map(([status, schema]) => [status, {
     description: STATUS_TEXT[status] ?? "Done",
     headers: headersOf(["X-Request-Id", ...gives[Number(status)] ?? []]),
-    ...contentOf(schema, status === "200" ? streams : []),
+    ...contentOf(schema, status === "200" ? streams : {}),
   }]);
-  const problem = {
-    description: "A problem (RFC 9457)",
-    headers: headersOf(["X-Request-Id", "Retry-After"]),
-    content: { "application/problem+json": { schema: resolver(ProblemBody) } },
-  };
   return describeRoute({
     operationId: id,
     summary,
     ...(description === undefined ? {} : { description }),
     ...(open ? { security: [] } : {}),
     ...(takes.length === 0 ? {} : { parameters: takes.map(toParameter) }),
-    responses: { ...Object.fromEntries(responses), default: problem },
+    responses: {
+      ...problemsOf([...(open ? [] : GUARDED), ...(takes.includes("Idempotency-Key") ? KEYED : []), ...refuses]),
+      ...Object.fromEntries(responses),
+      default: problem("A problem (RFC 9457)"),
+    },
   });
 }
 
-function contentOf(schema: GenericSchema | null, types: readonly string[]) {
-  if (schema === null && types.length === 0) return {};
+/** What every route may answer that asks for a token. */
+const GUARDED: readonly ProblemCode[] = ["unauthorized", "wrong_host", "wrong_origin", "invalid", "internal", "unavailable"];
+/** What every route refuses that takes a body. */
+export const BODIED: readonly ProblemCode[] = [
+  "bad_request",
+  "malformed_json",
+  "body_too_slow",
+  "body_too_large",
+  "unsupported_media_type",
+];
+const KEYED: readonly ProblemCode[] = [...BODIED, "key_reused", "draining"];
+
+function problemsOf(codes: readonly ProblemCode[]): Record<string, ReturnType<typeof problem>> {
+  const statuses = [...new Set(codes.map((code) => STATUS[code]))];
+  return Object.fromEntries(statuses.map((status) => {
+    const named = [...new Set(codes.filter((code) => STATUS[code] === status))];
+    return [String(status), problem(named.map((code) => `\`${code}\``).join(", "))];
+  }));
+}
+
+function problem(description: string) {
+  return {
+    description,
+    headers: headersOf(["X-Request-Id", "Retry-After"]),
+    content: { "application/problem+json": { schema: resolver(ProblemBody) } },
+  };
+}
+
+function contentOf(schema: GenericSchema | null, streams: NonNullable<RouteDescription["streams"]>) {
+  if (schema === null && Object.keys(streams).length === 0) return {};
+  const text = { type: "string" as const };
   return {
     content: {
       ...(schema === null ? {} : { "application/json": { schema: resolver(schema) } }),
-      ...Object.fromEntries(types.map((type) => [type, { schema: { type: "string" as const } }])),
+      ...Object.fromEntries(Object.entries(streams).map(([type, piece]) => [type, { schema: piece === null ? text : resolver(piece) }])),
     },
   };
 }

@@ -1,5 +1,6 @@
 /** What the API takes and gives. The OpenAPI document is made from these. */
 import * as v from "valibot";
+import { PageEvent } from "./event-schemas.ts";
 import { CallId, Origin, SessionId, TaskRecord } from "../session/event.ts";
 import { CallResult, Mode, Outcome, Truncated, TurnEnd, Usage, WithheldExport } from "../session/outcome.ts";
 import { SessionStatus } from "../session/status.ts";
@@ -161,7 +162,7 @@ export const Forked = v.object({ session: SessionId, from: SessionId, from_seq: 
 export const Login = v.object({ token: v.string() });
 
 /** `next`: ask for events after this one; absent at the end of the log. */
-export const EventPage = v.object({ events: v.array(v.record(v.string(), v.unknown())), head: natural, next: v.optional(natural) });
+export const EventPage = v.object({ events: v.array(PageEvent), head: natural, next: v.optional(natural) });
 
 /** All that the log says of one call. */
 export const CallDetail = v.object({
@@ -216,13 +217,16 @@ export const OpenApi = v.looseObject({ openapi: v.string() });
 
 export const Health = v.object({ status: v.string() });
 
-export const ProblemBody = v.object({
-  type: v.string(),
-  title: v.string(),
-  status: natural,
-  detail: v.string(),
-  /** Absent where there is no request to speak of. */
-  instance: v.optional(v.string()),
-  request_id: v.optional(v.string()),
-  errors: v.optional(v.array(v.object({ pointer: v.string(), detail: v.string() }))),
-});
+export const ProblemBody = v.pipe(
+  v.object({
+    type: v.string(),
+    title: v.string(),
+    status: natural,
+    detail: v.string(),
+    /** Absent where there is no request to speak of. */
+    instance: v.optional(v.string()),
+    request_id: v.optional(v.string()),
+    errors: v.optional(v.array(v.object({ pointer: v.string(), detail: v.string() }))),
+  }),
+  v.metadata({ ref: "Problem" }),
+);

@@ -20,6 +20,7 @@ export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk, cursors: Cursors
     describe({
       id: "createSession",
       summary: "Open a new session",
+      refuses: ["unacceptable", "workspace_gone", "too_many_sessions"],
       answers: { 201: api.SessionOpened },
       takes: ["Idempotency-Key"],
       gives: { 201: ["Location", "ETag", "Idempotency-Replayed"] },
@@ -59,6 +60,7 @@ export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk, cursors: Cursors
       id: "getSession",
       summary: "The state of a session as of event `seq`",
       description: "With If-None-Match the answer is 304 while nothing has changed.",
+      refuses: ["not_found", "unknown_session"],
       answers: { 200: api.SessionState, 304: null },
       takes: ["If-None-Match"],
       gives: { 200: ["ETag"], 304: ["ETag"] },
@@ -79,6 +81,7 @@ export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk, cursors: Cursors
       id: "deleteSession",
       summary: "Remove a session and its log; not while a turn runs",
       description: "Two at once are both answered with 204; what is asked of the session meanwhile waits, and is then answered with 404.",
+      refuses: ["not_found", "unknown_session", "busy", "held", "draining"],
       answers: { 204: null },
     }),
     checkPath(api.SessionPath),
@@ -95,6 +98,7 @@ export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk, cursors: Cursors
       id: "forkSession",
       summary: "A new session that begins with the events 1 to `at` of this one",
       description: "Without `at`: with all of them. Calls that were open there are ended here as not started.",
+      refuses: ["not_found", "unknown_session", "unacceptable", "workspace_gone", "too_many_sessions", "held"],
       answers: { 201: api.Forked },
       takes: ["Idempotency-Key"],
       gives: { 201: ["Location", "Idempotency-Replayed"] },
@@ -111,7 +115,12 @@ export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk, cursors: Cursors
 
   app.get(
     "/v1/sessions/:id/calls/:call",
-    describe({ id: "getCall", summary: "All that the log says of one call", answers: { 200: api.CallDetail } }),
+    describe({
+      id: "getCall",
+      summary: "All that the log says of one call",
+      answers: { 200: api.CallDetail },
+      refuses: ["not_found", "unknown_session", "unknown_call"],
+    }),
     checkPath(api.CallPath),
     takesNoQuery,
     async (c) => {

@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Validator } from "@cfworker/json-schema";
+import { STATUS } from "../../lib/http/problem.ts";
+import { bodies } from "../../lib/session/event.ts";
 import { startTestServer, type TestServer } from "../fixtures/server.ts";
 
 interface Operation {
   readonly operationId?: string;
   readonly summary?: string;
-  readonly responses: Readonly<Record<string, { readonly content?: object }>>;
+  readonly responses: Readonly<Record<string, { readonly description?: string; readonly content?: object }>>;
   readonly requestBody?: object;
   readonly parameters?: readonly { readonly name: string; readonly in: string }[];
 }
@@ -71,10 +74,62 @@ describe("the OpenAPI document", () => {
     }
   });
 
+  test("names every problem at the routes that have it, but for those that no route has", () => {
+    const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods as Record<string, Operation>));
+    const named = new Set(
+      operations.flatMap(({ responses }) =>
+        Object.entries(responses).flatMap(([status, { description = "" }]) =>
+          [...description.matchAll(/`(\w+)`/g)].map(([, code = ""]) => `${status} ${code}`)
+        )
+      ),
+    );
+    const all = Object.entries(STATUS).map(([code, status]) => `${status} ${code}`);
+    expect(all.filter((each) => !named.has(each))).toEqual([
+      "405 method_not_allowed",
+      "408 request_too_slow",
+      "417 expectation_failed",
+      "431 headers_too_large",
+    ]);
+    const statuses = (path: string, method: string) => Object.keys(document.paths[path][method].responses);
+    expect(statuses("/v1/sessions/{id}/approvals/{call}", "post")).toEqual(
+      ["200", "400", "401", "403", "404", "408", "409", "413", "415", "422", "500", "503", "default"],
+    );
+    expect(statuses("/healthz", "get")).toEqual(["200", "default"]);
+  });
+
+  test("has a schema for every type of event, which the events of a session fit in every form", async () => {
+    const ref = (name: string) => new Validator({ $ref: `#/components/schemas/${name}`, components: document.components }, "2020-12", true);
+    expect(Object.keys(bodies).filter((type) => document.components.schemas[`event_${type}`] === undefined)).toEqual([]);
+    const content = document.paths["/v1/sessions/{id}/events"].get.responses["200"].content;
+    for (const type of ["text/event-stream", "application/x-ndjson"]) {
+      expect(content[type].schema).toEqual({ $ref: "#/components/schemas/StreamFrame" });
+    }
+    const { events } = (await subject.ask("GET", `/v1/sessions/${session}/events`)).body as { events: { type: string }[] };
+    expect(events.length).toBeGreaterThan(10);
+    for (const event of events) {
+      const { valid, errors } = ref(`event_${event.type}`).validate(event);
+      expect([event.type, valid, errors.map(({ error }) => error)]).toEqual([event.type, true, []]);
+      expect(ref("StreamFrame").validate(event).valid).toBe(true);
+    }
+    expect(ref("Event").validate({ ...events[0], session: "another" }).valid).toBe(false);
+    expect(ref("StreamFrame").validate({ type: "text_delta", session }).valid).toBe(false);
+    expect(ref("StreamFrame").validate({ type: "text_delta", session, step: 1, attempt: 1, text: "a" }).valid).toBe(true);
+    expect(ref("StreamFrame").validate({ type: "reset", reason: "ahead", after: null, head: 3 }).valid).toBe(true);
+  });
+
   test("says of every route what comes when the input does not fit, and which headers count", () => {
     const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods as Record<string, Operation>));
-    // Problems are all there is besides what each answers.
-    for (const { operationId, responses } of operations) expect([operationId, responses["400"]]).toEqual([operationId, undefined]);
+    // Whatever is refused is a problem, never the validators' own answer.
+    for (const { operationId, responses } of operations) {
+      for (const [status, { content }] of Object.entries(responses)) {
+        if (Number(status) < 400) continue;
+        expect([operationId, status, content]).toEqual([
+          operationId,
+          status,
+          { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
+        ]);
+      }
+    }
     const headers = (path: string, method: string) =>
       (document.paths[path][method] as Operation).parameters?.filter((each) => each.in === "header").map(({ name }) => name);
     expect(headers("/v1/sessions/{id}", "get")).toEqual(["If-None-Match"]);
