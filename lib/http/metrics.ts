@@ -70,6 +70,8 @@ function watchSessions(registers: Registry[]): (event: FeedEvent) => void {
     registers,
   });
   const speculations = counter("orrery_speculations_total", "Early runs, by what became of them", ["stage"]);
+  // A rate begins with a zero that was seen.
+  for (const stage of ["started", "adopted", "discarded"]) speculations.inc({ stage }, 0);
   const reaped = counter("orrery_processes_reaped_total", "Processes that outlived their call's own and were ended", []);
   const attempts = counter("orrery_model_attempts_total", "Attempts at a reply, by result", ["result"]);
   return (event) => {

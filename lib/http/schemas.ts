@@ -7,6 +7,12 @@ import { SessionStatus } from "../session/status.ts";
 
 const text = (bytes: number) => v.pipe(v.string(), v.maxLength(bytes));
 const natural = v.pipe(v.number(), v.integer(), v.minValue(0));
+/** An object with these keys and no others, which says so in words of ours. */
+const known = <const E extends v.ObjectEntries>(entries: E) =>
+  v.strictObject(entries, (issue) => {
+    if (issue.expected === "never") return "is not known here";
+    return issue.received === "undefined" ? "is missing" : "must be an object";
+  });
 const flag = v.optional(v.picklist(["true", "false"], "must be true or false"));
 const digits = (max: number, min = 0) =>
   v.pipe(
@@ -21,7 +27,7 @@ const digits = (max: number, min = 0) =>
 export const SessionPath = v.object({ id: SessionId });
 export const CallPath = v.object({ id: SessionId, call: CallId });
 
-export const NewSession = v.strictObject({
+export const NewSession = known({
   workspace: v.optional(text(4096)),
   model: v.optional(text(512)),
   mode: v.optional(Mode),
@@ -29,13 +35,13 @@ export const NewSession = v.strictObject({
   title: v.optional(text(1000)),
 });
 
-export const Prompt = v.strictObject({
+export const Prompt = known({
   text: v.pipe(v.string(), v.check((given) => given.trim() !== "", "must not be blank")),
   if_busy: v.optional(v.picklist(["refuse", "queue"])),
 });
-export const PromptQuery = v.strictObject({ wait: flag });
+export const PromptQuery = known({ wait: flag });
 
-export const ApprovalAnswer = v.strictObject({
+export const ApprovalAnswer = known({
   decision: v.picklist(["allow", "deny"]),
   reason: v.optional(text(10_000)),
   /** As in `approval_requested`: refuses the answer if the call waits with another input. */
@@ -43,21 +49,21 @@ export const ApprovalAnswer = v.strictObject({
 });
 
 /** `grace_ms`: how long calls that run may go on before they are ended. */
-export const Cancel = v.strictObject({ grace_ms: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(3600_000))) });
-export const NewMode = v.strictObject({ mode: Mode });
-export const ForkAt = v.strictObject({ at: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1))) });
-export const Nothing = v.strictObject({});
-export const LoginCode = v.strictObject({ code: text(512) });
+export const Cancel = known({ grace_ms: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(3600_000))) });
+export const NewMode = known({ mode: Mode });
+export const ForkAt = known({ at: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1))) });
+export const Nothing = known({});
+export const LoginCode = known({ code: text(512) });
 
-export const ListQuery = v.strictObject({ limit: v.optional(digits(500, 1)), cursor: v.optional(text(200)) });
-export const EventsQuery = v.strictObject({
+export const ListQuery = known({ limit: v.optional(digits(500, 1)), cursor: v.optional(text(200)) });
+export const EventsQuery = known({
   after: v.optional(digits(Number.MAX_SAFE_INTEGER)),
   /** Of a page. */
   limit: v.optional(digits(1000, 1)),
   follow: flag,
   profile: v.optional(v.picklist(["stella"], "must be stella, or absent")),
 });
-export const ToolsQuery = v.strictObject({ workspace: v.optional(text(4096)) });
+export const ToolsQuery = known({ workspace: v.optional(text(4096)) });
 
 const speculation = v.object({ saved_ms: v.number(), wasted: v.number(), wasted_ms: v.number() });
 

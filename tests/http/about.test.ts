@@ -166,6 +166,7 @@ test("metrics count calls, turns and early runs, with labels from fixed sets onl
     const line of [
       'orrery_calls_total{outcome="exited"} 2',
       'orrery_turns_total{reason="completed"} 1',
+      'orrery_speculations_total{stage="discarded"} 0',
       "orrery_processes_reaped_total 1",
       "orrery_open_sessions 1",
       "orrery_running_turns 0",
