@@ -49,8 +49,8 @@ export class GrowingCall {
     const isNamed = Boolean(fragment.name);
     const isAgain = isNamed && isSaidAgain(this, fragment);
     const isComplete = this.arguments.status === "complete";
-    const isReplaced = fragment.whole === true || (!isBlank(fragment.arguments) && isNone(this.arguments.text));
-    this.#begunAgain ||= isComplete && (isAgain || isReplaced);
+    // A text that still grows is not looked into: that would flatten it every time.
+    this.#begunAgain ||= isComplete && (isAgain || fragment.whole === true || isPlaceholder(this.arguments.text, fragment));
     this.namedAgain ||= isNamed && !(isAgain && isComplete) && isBlank(fragment.arguments) && this.arguments.mayBeWhole;
     return this.#take(fragment);
   }
@@ -194,6 +194,11 @@ function isBlank(text = ""): boolean {
 
 function isSame(left: string, right: string): boolean {
   return left === right || canonicalText(left) === canonicalText(right);
+}
+
+/** True for an empty object that more comes behind. */
+function isPlaceholder(text: string, { arguments: more }: CallFragment): boolean {
+  return !isBlank(more) && isNone(text);
 }
 
 function isNone(text: string): boolean {
