@@ -18,7 +18,13 @@ export const VIEWER_PATH = "/";
 export function addViewer(app: Hono<AppEnv>): void {
   // Rendered when somebody looks for the first time, and only then.
   let page: string | null = null;
-  const described = describe({ id: "viewer", summary: "The session viewer", answers: { 200: null }, streams: { "text/html": null }, open: true });
+  const described = describe({
+    id: "viewer",
+    summary: "The session viewer",
+    answers: { 200: null },
+    streams: { "text/html": null },
+    open: true,
+  });
   app.get(VIEWER_PATH, described, (c) => c.body(page ??= renderPage({ style, script }), 200, HEADERS));
 }
 
