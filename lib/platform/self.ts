@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { bun } from "./host.ts";
 import { COMMIT } from "./version.ts";
+import { THREAD_MEMORY_MB } from "./thread-memory.ts";
 
 /** The hidden argument that makes the program a tool host. */
 export const TOOL_HOST_ARGUMENT = "__tool-host";
@@ -45,7 +46,7 @@ export function isOwnProgram(): boolean {
 export function startSupervisorThread(setup: unknown): Worker {
   const entry = isCompiled ? `${BINARY_ROOT}lib/supervisor/worker.js` : pathOf("../supervisor/worker.ts");
   // Bun: collects garbage sooner, which holds down what a flood of output costs. Deno does not know the word.
-  // Deno: a thread that needs more dies alone. Bun 1.4.5 limits no thread: there the caps of its own code are the limit.
+  // Bun in turn limits no thread: `limitThreadMemory`.
   const options = {
     workerData: setup,
     smol: true,
@@ -53,8 +54,6 @@ export function startSupervisorThread(setup: unknown): Worker {
   };
   return new Worker(entry, options);
 }
-
-const THREAD_MEMORY_MB = 512;
 
 /** The path of a file from its place relative to this one. Only from source. */
 function pathOf(relative: string): string {

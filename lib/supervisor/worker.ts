@@ -8,6 +8,7 @@
 import { isMainThread, type MessagePort, parentPort, workerData } from "node:worker_threads";
 import * as v from "valibot";
 import { adoptOrphans } from "../platform/reaper.ts";
+import { limitThreadMemory } from "../platform/thread-memory.ts";
 import type { Launch, ProcessIdentity, Run } from "../session/launch.ts";
 import { createCensus } from "./census.ts";
 import { TalkingProcess } from "./conversation.ts";
@@ -35,6 +36,7 @@ const running = new Map<number, { stop(reason: string | null): void; readonly se
 const talking = new Map<number, TalkingProcess>();
 
 const unadopted = adoptOrphans();
+limitThreadMemory();
 port.on("message", (message: unknown) => {
   const parsed = v.safeParse(ToWorker, message);
   if (parsed.success) receive(parsed.output);

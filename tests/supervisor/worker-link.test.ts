@@ -5,17 +5,7 @@ import { createCensus } from "../../lib/supervisor/census.ts";
 import { Orphans } from "../../lib/supervisor/orphans.ts";
 import { Watchdog } from "../../lib/supervisor/watchdog.ts";
 import { WorkerLink } from "../../lib/supervisor/worker-link.ts";
-import {
-  hostCommand,
-  newRuntime,
-  onDeno,
-  PATH,
-  processLaunch,
-  taggedPids,
-  timed,
-  until,
-  watchdogCommand,
-} from "../fixtures/supervision.ts";
+import { hostCommand, newRuntime, PATH, processLaunch, taggedPids, timed, until, watchdogCommand } from "../fixtures/supervision.ts";
 
 const PATIENCE = { start: 10_000, silence: 10_000, close: 5000 };
 
@@ -104,7 +94,7 @@ describe("a worker that dies", () => {
     await Promise.all([doomed.close(), other.close()]);
   }, 15_000);
 
-  test.skipIf(!onDeno)("by running out of memory fails its calls alone (Bun 1.4.5 does not limit a thread's memory)", async () => {
+  test("by running out of memory fails its calls alone", async () => {
     const { close, runtime, run } = openLink("faulty-worker.ts");
     const spawned = Promise.withResolvers<void>();
     const running = run("call_1", "sleep 300", { onSpawned: spawned.resolve });
