@@ -33,7 +33,7 @@ const problemOf = (work: Promise<unknown>): Promise<unknown> => work.then(() => 
 const LONG = [
   ...Array.from(
     { length: 30 },
-    (_each, index) => ({ text: ["a", "b\n", "€"], calls: [call("nothing", { index, words: "x".repeat(index * 20) })] }),
+    (_each, index) => ({ text: ["a", "b\n", "€"], calls: [call(`nothing_${index}`, { words: "x".repeat(index * 20) })] }),
   ),
   { text: "done" },
 ];

@@ -16,10 +16,10 @@ const prompt = (session: string) => subject.ask("POST", `/v1/sessions/${session}
 const call = (name: string, input: object = {}) => ({ name, arguments: input });
 const ids = (reader: EventReader) => reader.messages.flatMap(({ id }) => id === null ? [] : [Number(id)]);
 const upTo = (count: number) => Array.from({ length: count }, (_each, index) => index + 1);
-/** Replies whose calls are all refused: many durable events at full speed, two for each call. */
+/** Replies whose calls are all refused: many durable events at full speed, two for each call. Of the same tools they would be a loop. */
 const burst = (replies: number) =>
   Array.from({ length: replies }, (_reply, round) => ({
-    calls: Array.from({ length: 200 }, (_each, index) => call("nothing", { round, index })),
+    calls: Array.from({ length: 200 }, (_each, index) => call(`nothing_${round}`, { index })),
   }));
 
 /** What the live events of one kind come to, for a client that takes them as they are meant. */

@@ -56,7 +56,7 @@ describe("the example in Python", () => {
       script: [
         ...Array.from(
           { length: 20 },
-          (_each, index) => ({ text: ["a", "b\n", "€"], calls: [call("nothing", { index, words: "x".repeat(index * 20) })] }),
+          (_each, index) => ({ text: ["a", "b\n", "€"], calls: [call(`nothing_${index}`, { words: "x".repeat(index * 20) })] }),
         ),
         { text: "done" },
       ],

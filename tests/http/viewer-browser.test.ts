@@ -594,7 +594,7 @@ inBrowser("a session of 10,000 events", () => {
   test("is read, drawn in part, and looked through without delay", async () => {
     const burst = Array.from(
       { length: 130 },
-      (_reply, round) => ({ text: "more", calls: Array.from({ length: 38 }, (_each, index) => call("nothing", { round, index })) }),
+      (_reply, round) => ({ text: "more", calls: Array.from({ length: 38 }, (_each, index) => call(`nothing_${round}`, { index })) }),
     );
     subject = await startTestServer({ script: [...burst, { text: "the end" }] });
     const session = await subject.open({ title: "Long" });

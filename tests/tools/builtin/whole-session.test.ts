@@ -127,13 +127,13 @@ describe("an early read is thrown away and made again", () => {
   }, 20_000);
 
   test("when one of several files was missing then, or has changed since (cases 39 and 40)", async () => {
-    for (const late of ["missing.txt", "b.txt"]) {
+    for (const [late, reason] of [["missing.txt", "failed"], ["b.txt", "stale"]] as const) {
       await workspace.write("a.txt", "from a\n");
       await workspace.write("b.txt", "from b\n");
       const files = [{ path: "a.txt" }, { path: "b.txt" }, { path: "missing.txt" }].slice(0, late === "b.txt" ? 2 : 3);
       const { results, events } = await readEarly({ files }, () => writeFileSync(join(workspace.path, late), "there now\n"));
       expect(results[0]).toContain("there now");
-      expect(discards(events)).toEqual(["stale"]);
+      expect(discards(events)).toEqual([reason]);
     }
   }, 20_000);
 
