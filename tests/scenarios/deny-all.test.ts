@@ -218,7 +218,7 @@ describe("the walk is whole:", () => {
 /** Whatever starts a process or sends a call, and why that cannot go past the gate. */
 const STARTERS: Readonly<Record<string, string>> = {
   "lib/agent/run-call.ts": "calls, when the gate has allowed them",
-  "lib/agent/speculation.ts": "early calls, when the gate would allow them without asking anybody",
+  "lib/agent/early-run.ts": "early calls, when the gate would allow them without asking anybody",
   "lib/agent/sessions.ts": "hooks: they are the gate",
   "lib/agent/servers.ts": "MCP servers, if they are trusted; their tools are called by run-call.ts",
   "lib/agent/agent.ts": "files of tools in a language, if they are trusted: they say which tools they have",

@@ -210,17 +210,20 @@ describe("a tool file in code", () => {
 
   test("is named to whoever calls a tool that it may have: not trusted, changed since, or broken", async () => {
     const path = await workspace.write(".orrery/tools/plain.js", PLAIN);
-    const call = async (...flags: readonly string[]) => {
-      const { code, stdout } = await orrery("tools", "call", "plain", ...flags);
+    const call = async (name: string, ...flags: readonly string[]) => {
+      const { code, stdout } = await orrery("tools", "call", name, ...flags);
       return `${code} ${stdout}`;
     };
-    expect(await call()).toMatch(/^2 There is no tool named "plain".*plain\.js \(.*not trusted.*orrery trust/);
+    // By the file's name it is nearly sure, by another it may be.
+    expect(await call("plain")).toMatch(/^4 "plain" is not active: .*not trusted.*orrery trust/);
+    expect(await call("other")).toMatch(/^2 There is no tool named "other".*plain\.js \(.*not trusted.*orrery trust/);
     await orrery("trust");
-    expect(await call()).toStartWith("0 ");
+    expect(await call("plain")).toStartWith("0 ");
     await writeFile(path, `${PLAIN}// changed\n`);
-    expect(await call()).toMatch(/plain\.js \(.*chang.*orrery trust/);
+    expect(await call("plain")).toMatch(/^4 "plain" is not active: .*chang.*orrery trust/);
     await writeFile(path, `import "./gone.js";\n${PLAIN}`);
-    expect(await call("--trust-workspace")).toMatch(/plain\.js \(.*gone\.js/);
+    expect(await call("plain", "--trust-workspace")).toMatch(/plain\.js is broken: .*gone\.js/);
+    expect(await call("other", "--trust-workspace")).toMatch(/plain\.js \(.*gone\.js/);
   }, 60_000);
 
   test("is loaded by every check: what it imports may be gone since", async () => {
