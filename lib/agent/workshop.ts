@@ -73,8 +73,7 @@ const NOTHING_EMBEDDED: Embedded = { own: [], offer: "all" };
  */
 export async function openWorkshop(options: PolicyOptions, run: RunAside, embedded: Embedded = NOTHING_EMBEDDED): Promise<Workshop> {
   const { workspace } = options;
-  const stamp = await stampTools(options);
-  const policy = await openPolicy(options);
+  const [stamp, policy] = await Promise.all([stampTools(options), openPolicy(options)]);
   const found = embedded.offer === "own" ? NOTHING_FOUND : await findTools(options, policy, run);
   const files = inFileOrder(found.candidates);
   const builtins = builtinTools().map((tool) => ({ kind: "tool", tool, family: "other" }) as const);
