@@ -57,8 +57,8 @@ export function streamBatches(format: StreamFormat, source: StreamSource): Reada
 
 /** One event may be of megabytes: on a slow way its reader takes some of it all the time. */
 const PIECE_BYTES = 64 * 1024;
-/** A timer that is late by more says that nothing was looked after, readers neither. */
-const HELD_UP_MS = 20;
+/** A timer that is late by more than this part of its time says that nothing was looked after, readers neither. */
+const HELD_UP = 0.1;
 
 class BatchWriter implements UnderlyingDefaultSource<Uint8Array> {
   readonly #format: StreamFormat;
@@ -98,7 +98,7 @@ class BatchWriter implements UnderlyingDefaultSource<Uint8Array> {
     const { stall_ms } = this.#source.times;
     const due = performance.now() + stall_ms;
     this.#stall = setTimeout(() => {
-      if (performance.now() - due > HELD_UP_MS) return this.#awaitReader(controller);
+      if (performance.now() - due > stall_ms * HELD_UP) return this.#awaitReader(controller);
       this.#end("stalled");
       controller.error(new Error("The reader takes nothing"));
     }, stall_ms);
