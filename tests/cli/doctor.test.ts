@@ -101,6 +101,7 @@ describe("orrery doctor", () => {
     expect(of("speculation", "note").length).toBe(1);
   }, LIMIT_MS);
 
+  // Skipped where nobody may mount: not on Linux, not as root, or in a container that forbids it.
   const mayMount = process.platform === "linux" && process.getuid?.() === 0 && spawnSync("unshare", ["--mount", "true"]).status === 0;
   test.skipIf(!mayMount)("says of a noexec mount that it is one, of a tool there and of the folder for temporary files", async () => {
     await workspace.write("count.sh", "#!/bin/sh\necho 3\n");
@@ -131,7 +132,7 @@ describe("orrery doctor", () => {
     expect(await runOrrery(["demo"], start)).toMatchObject({ code: 1, stderr: expect.stringContaining("mounted noexec") });
   }, LIMIT_MS);
 
-  test.skipIf(!mayMount)("warns of a workspace that cannot be written to", async () => {
+  test.skipIf(!mayMount)("warns of a workspace that cannot be written to (if one may mount)", async () => {
     const mount = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"';
     const through = ["unshare", "--mount", "sh", "-c", mount, workspace.path];
     const { stdout } = await runOrrery(["doctor", "--json", "--model", model], { cwd: workspace.path, home: workspace.home, through });

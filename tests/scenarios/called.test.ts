@@ -9,7 +9,7 @@ import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
 const NOWHERE = "ses_01999999-9999-7999-8999-999999999999";
 const binary = process.env["ORRERY_BINARY"];
 
-describe.skipIf(binary === undefined)("called as stella", () => {
+describe.skipIf(binary === undefined)("called as stella (only the executable has a name of its own)", () => {
   let workspace: TestWorkspace;
   let model: string;
 

@@ -160,7 +160,7 @@ describe("a tool file in code", () => {
     expect(told.some((event) => "seq" in event)).toBe(false);
   }, 60_000);
 
-  test.skipIf(onDeno)("may import packages, wherever their package.json says that they begin", async () => {
+  test.skipIf(onDeno)("may import packages, wherever their package.json says they begin (not Deno)", async () => {
     const packages = {
       "exported/package.json": '{ "type": "module", "exports": { ".": "./lib/first.js", "./more": { "default": "./lib/second.js" } } }',
       "exported/lib/first.js": 'export const first = "first";',

@@ -88,7 +88,7 @@ describe("orrery serve", () => {
 
   // As systemd does with KillMode=control-group, which the unit of the documents has.
   test.skipIf(process.platform !== "linux")(
-    "a SIGTERM for it and all beneath it ends the calls that run, and their turns still go on",
+    "a SIGTERM for it and all beneath it (found by /proc: Linux) ends the calls that run, and their turns still go on",
     async () => {
       await workspace.tool("slow", "touch started; sleep 60");
       const server = await serving([{ calls: [call("slow")] }, { text: "It was ended." }], "--mode", "yolo");

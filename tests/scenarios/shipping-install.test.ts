@@ -238,7 +238,7 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
     expect(readdirSync(pages).toSorted()).toEqual([`${running}-orrery.1`, `${earlier}-orrery.1`, "orrery-run.1", "orrery.1"].toSorted());
   });
 
-  test.skipIf(!isRoot || !has("unshare"))("removes what a killed one left that had its own number, as in containers", async () => {
+  test.skipIf(!isRoot || !has("unshare"))("removes what a killed one left that had its own number (needs root and unshare)", async () => {
     writeBoth(release, "1.0.0");
     for (const name of ["", "-7"]) mkdirSync(join(folder, `.orrery-install-1${name}.abcdef`), { recursive: true });
     const shell = ["unshare", "--pid", "--fork", "--mount-proc", "sh"];

@@ -122,7 +122,7 @@ describe("orrery tools", () => {
     expect(stderr).toContain(`orrery trust ${workspace.path}`);
   });
 
-  test.skipIf(!hasTerminal)("keeps to 40 columns and knows NO_COLOR, TERM=dumb and no TERM", async () => {
+  test.skipIf(!hasTerminal)("keeps to 40 columns, NO_COLOR, TERM=dumb, no TERM (by util-linux script)", async () => {
     await workspace.tool("fine", "echo fine");
     const start = { cwd: workspace.path, home: workspace.home, columns: 40 };
     const narrow = await startOnTerminal(["tools", "--trust-workspace"], start).ended();

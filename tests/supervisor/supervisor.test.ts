@@ -86,6 +86,7 @@ describe("the supervisor", () => {
     await other.close();
   });
 
+  // Without /proc nobody can see a tag: docs/guarantees.md says what holds there.
   test.skipIf(!hasProc())("ends no process that a log names and that does not carry our tag, also if its start time is right", async () => {
     const supervisor = createSupervisor({ runtime: newRuntime() });
     const [call, runtime] = [newCall(), newRuntime()];
