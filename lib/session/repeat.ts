@@ -9,6 +9,8 @@
  *     of steps and time.
  * G3  Replies of which every call was refused count by who refused which tools, whatever the input: the hint comes after
  *     the fifth in a row.
+ * G4  A reply with a call that was cut off, by the end of its runtime or by a fork, has no answer of its own: what came
+ *     before it and what comes after it are one row.
  */
 import { parseArguments } from "./arguments.ts";
 import { newestFirst } from "./append-list.ts";
@@ -93,7 +95,7 @@ function recentReplies(state: SessionState): Row {
       if (entry.source === GUARD_SOURCE || entry.source === "stop_hook") continue;
       break;
     }
-    if (entry.calls.length > 0) played.push(entry.calls);
+    if (entry.calls.length > 0 && !entry.calls.some(wasCutOff)) played.push(entry.calls);
   }
   return { played, sinceHint };
 }
@@ -112,6 +114,14 @@ function toCalls({ played, sinceHint }: Row): Row {
 function isWaiting(round: readonly Played[]): boolean {
   const took = round.flat().reduce((sum, { status }) => sum + (status.kind === "ended" ? status.duration_ms : 0), 0);
   return took >= WAITING_MS;
+}
+
+/** G4. */
+function wasCutOff({ status }: CallState): boolean {
+  if (status.kind !== "ended") return false;
+  const { outcome } = status;
+  return (outcome.kind === "unknown" && (outcome.cause === "runtime_died" || outcome.cause === "not_recorded")) ||
+    (outcome.kind === "not_started" && outcome.reason === "forked");
 }
 
 /** G3. A reply that was not refused is like no other. */

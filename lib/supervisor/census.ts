@@ -5,8 +5,10 @@
  *     environment, or was seen when its parent, or the leader of its session or group, was known to belong to it: so
  *     `setsid` and double forks hide nothing, and `env -i` only what no look saw in time (see orphans.ts for those).
  * C2  A process that was born before the call's own process never belongs to it, nor does the runtime.
- * C3  A process is looked at once. It is forgotten when its pid is gone or is another process's, which is checked
- *     for whatever was not looked at within the last second: pids do not come round faster than that.
+ * C3  A process is looked at once, but for those of a call: they may drop their tag later, and are looked at again at
+ *     every look ahead of need while they are young, then once a second. A process is forgotten when its pid is gone or
+ *     is another process's, which is checked for whatever was not looked at within the last second: pids do not come
+ *     round faster than that.
  * C4  A look is complete only if every new process could be read, and none of the call's ended since the list was
  *     made. One that vanished or ended may have forked behind the list, and one whose environment is still empty (3 ms
  *     after a spawn by Bun) may be ours: all mean another look.
@@ -14,7 +16,7 @@
  * Without /proc only the group can be asked for.
  */
 import process from "node:process";
-import { hasProc, leadsGroup, listPids, type ProcessStat, readEnviron, readStat } from "../platform/proc.ts";
+import { type EnvironReading, hasProc, leadsGroup, listPids, type ProcessStat, readEnviron, readStat } from "../platform/proc.ts";
 import type { ProcessIdentity } from "../session/launch.ts";
 import { carries, LINEAGE } from "./lineage.ts";
 
@@ -69,16 +71,20 @@ export function createCensus(): Census {
 
 interface Known {
   readonly stat: ProcessStat;
-  /** Its own, as its environment says. */
-  readonly lineage: string;
-  /** That of whom it descends from. */
+  /** Its own, as its environment said last. */
+  lineage: string;
+  /** That of whom it descends from, or its own before it dropped that. */
   ancestry: string;
+  /** When it was first looked at. */
+  readonly since: number;
   verified: number;
   /** Seen as a zombie. */
   ended: boolean;
 }
 
 const TRUST_MS = 1000;
+/** What comes between a fork and an exec, on a busy machine. */
+const YOUNG_MS = 250;
 /** After this an environment that is still empty is taken for one that is empty for good. */
 const FILL_MS = 20;
 /** Looks in a row; the busier the machine, the more of them find that somebody has vanished. */
@@ -108,6 +114,8 @@ class ProcCensus implements Census {
 
   prepare(): Sighting {
     this.#look();
+    const now = performance.now();
+    for (const known of this.#known.values()) if (now - known.since < YOUNG_MS) this.#revisit(known, now);
     const untold = [...this.#strays.values()].filter(({ told }) => !told);
     for (const each of untold) each.told = true;
     return { strays: untold.map(({ stray }) => stray), gone: this.#gone.splice(0) };
@@ -157,7 +165,24 @@ class ProcCensus implements Census {
       return false;
     }
     known.verified = now;
+    this.#revisit(known, now);
     return true;
+  }
+
+  /** Whether a process of a call has dropped its tag since it was looked at, and left its group and session. */
+  #revisit(known: Known, now: number): void {
+    const { pid, start_time } = known.stat;
+    if (heritageOf(known) === "" || known.ended || this.#strays.has(pid)) return;
+    const reading = readEnviron(pid, LINEAGE);
+    const stat = readStat(pid);
+    if (reading.kind === "gone" || stat?.start_time !== start_time) return;
+    if (reading.kind === "empty" && !this.#staysEmpty(stat, now)) {
+      known.verified = -Infinity;
+      return;
+    }
+    known.ancestry = heritageOf(known);
+    known.lineage = lineageOf(reading);
+    this.#noteStray(stat, known);
   }
 
   /** `gone`: it has ended, whether or not it is still there as a zombie. */
@@ -167,14 +192,15 @@ class ProcCensus implements Census {
     const reading = bare ? null : readEnviron(stat.pid, LINEAGE);
     if (reading?.kind === "gone") return "gone";
     if (reading?.kind === "empty" && !this.#staysEmpty(stat, now)) return "pending";
-    const lineage = reading?.kind === "read" ? reading.value ?? "" : "";
-    const ancestry = this.#ancestryOf(stat);
-    this.#known.set(stat.pid, { stat, lineage, ancestry, verified: now, ended: !stat.alive });
-    if (ancestry !== "" && !contains(lineage, ancestry) && !this.#claimed.has(stat.sid)) {
-      const identity = { pid: stat.pid, pgid: stat.pgid, start_time: stat.start_time };
-      this.#strays.set(stat.pid, { stray: { identity, lineage: ancestry }, told: false });
-    }
+    const known = { stat, lineage: lineageOf(reading), ancestry: this.#ancestryOf(stat), since: now, verified: now, ended: !stat.alive };
+    this.#known.set(stat.pid, known);
+    this.#noteStray(stat, known);
     return stat.alive ? "learned" : "gone";
+  }
+
+  #noteStray({ pid, pgid, sid, start_time }: ProcessStat, { lineage, ancestry }: Known): void {
+    if (ancestry === "" || contains(lineage, ancestry) || this.#claimed.has(sid)) return;
+    this.#strays.set(pid, { stray: { identity: { pid, pgid, start_time }, lineage: ancestry }, told: false });
   }
 
   #ancestryOf(stat: ProcessStat): string {
@@ -230,6 +256,10 @@ class ProcCensus implements Census {
     }
     return { members, ended };
   }
+}
+
+function lineageOf(reading: EnvironReading | null): string {
+  return reading?.kind === "read" ? reading.value ?? "" : "";
 }
 
 function belongsTo({ lineage, ancestry }: Known, entry: string | null): boolean {

@@ -15,6 +15,8 @@ interface Played {
   readonly took_ms?: number;
   /** It is refused instead, with the result as the reason. */
   readonly refused?: DeniedBy;
+  /** Its runtime ends in the middle of it, and another goes on. */
+  readonly cutOff?: true;
 }
 
 /** One step for each call; stops when the guard does. Tells what the guard did and after which call. */
@@ -59,6 +61,10 @@ function playReplies(
       }
       run(allow(first + position));
       run(start(first + position));
+      if (call.cutOff === true) {
+        run({ type: "resume", at: AT, held: { from: AT, until: AT } });
+        continue;
+      }
       run({
         type: "end_call",
         at: AT,
@@ -86,6 +92,13 @@ describe("the repeat guard", () => {
       stopped: 4,
       detail: 'repeated calls of "look" with the same input and the same result',
     });
+  });
+
+  test("goes on counting where a runtime ended in the middle of a call, whose answer nobody knows", () => {
+    const cut = { ...A, cutOff: true } as const;
+    expect(play([A, A, cut, ...times(8, A)])).toMatchObject({ hints: [4], stopped: 5 });
+    expect(play([A, A, A, cut, ...times(8, A)])).toMatchObject({ hints: [3], stopped: 5 });
+    expect(play([A, A, cut, ...times(20, B, A)])).toMatchObject({ hints: [8], stopped: 9 });
   });
 
   test("sees cycles of up to four calls, and no longer ones", () => {

@@ -80,10 +80,27 @@ describe("a census", () => {
     expect((await census.take({ leader: self, entry: "none/none" })).map(({ pid }) => pid)).not.toContain(process.pid);
   });
 
+  for (const seconds of [0, 0.1, 0.6]) {
+    test(`tells of one that drops its tag ${seconds} s after it was looked at`, async () => {
+      const census = createCensus();
+      const entry = `${newRuntime()}/c`;
+      const identity = await start(entry, ["sh", "-c", `sh -c 'sleep ${seconds}; exec env -i setsid sleep 300' & sleep 300`]);
+      census.claim(identity, entry);
+      const seen: number[] = [];
+      const look = () => {
+        seen.push(...census.prepare().strays.filter(({ lineage }) => lineage === entry).map(({ identity: { pid } }) => pid));
+        return seen.length > 0;
+      };
+      await until("it was seen", look);
+      process.kill(seen[0] ?? 0, "SIGKILL");
+      expect(seen).toHaveLength(1);
+    }, 15_000);
+  }
+
   test("tells of a stray once, and once more when it has gone", async () => {
     const census = createCensus();
     const entry = `${newRuntime()}/c`;
-    const identity = await start(entry, ["sh", "-c", "env -i setsid sleep 0.6 & sleep 300"]);
+    const identity = await start(entry, ["sh", "-c", "env -i setsid sleep 2 & sleep 300"]);
     census.claim(identity, entry);
     const strays: number[] = [];
     const gone: number[] = [];
