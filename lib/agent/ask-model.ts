@@ -20,8 +20,10 @@ export async function askModel(effect: AskModel, turn: Turn): Promise<void> {
   if (!await pause(effect.wait_ms, abort)) return;
   ports.tools.record();
   const { durable } = ports.recorder.mustRecord({ type: "begin_attempt", at: now() });
-  const request = toRequest(ports.recorder.state, ports.request_bytes);
+  const { state } = ports.recorder;
+  // The request is made of that state after the flush, not before: whoever watches is told sooner, and it leaves no later.
   await durable;
+  const request = toRequest(state, ports.request_bytes);
   notes.answered ||= hasReply(ports.recorder.state);
   try {
     speculator.beginAttempt();
