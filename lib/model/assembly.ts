@@ -20,11 +20,13 @@
  * C10 A call that begins again, with its id, its name and its index, is the same call. Its arguments are said anew if
  *     they begin with an object, else they go on; if none come, those before stand. So are arguments that follow an
  *     empty object, and those that come as an object instead of as text.
+ * C11 An entry of a list with the id, the name and the arguments of another one there is that one, said again: an id is
+ *     no other call's.
  */
 import { type CallFragment, type CallProgress, GrowingCall } from "./growing-call.ts";
 import { ModelError, type ModelReply } from "./model.ts";
 import { pair } from "./pairing.ts";
-import { isAnother, isBlank, isRenamed, isSaidAgain, opensNew, withName } from "./same-call.ts";
+import { isAnother, isBlank, isRenamed, isSaidAgain, opensNew, withName, withoutRepeats } from "./same-call.ts";
 import { ANY_NAME, type ToolNames } from "./tool-names.ts";
 
 export type AssembledCall = ModelReply["calls"][number];
@@ -53,7 +55,8 @@ export class CallAssembly {
   }
 
   /** Takes the fragments of one list. */
-  addList(fragments: readonly CallFragment[]): readonly CallProgress[] {
+  addList(list: readonly CallFragment[]): readonly CallProgress[] {
+    const fragments = withoutRepeats(list);
     const [only] = fragments;
     if (fragments.length < 2) return only === undefined ? [] : this.add(only);
     const before = this.#row.at(-1) === this.#calls.at(-1) ? this.#row : [];
@@ -97,7 +100,7 @@ export class CallAssembly {
 
   /** Takes all calls once more, each as a whole: those that are not complete are completed, those that are new are opened. */
   settleList(fragments: readonly CallFragment[]): readonly CallProgress[] {
-    const said = fragments.filter((fragment) => !isBlank(fragment));
+    const said = withoutRepeats(fragments).filter((fragment) => !isBlank(fragment));
     if (said.length > MAX_CALLS) throw tooMany();
     const partners = pair(
       said,

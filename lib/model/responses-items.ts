@@ -45,6 +45,21 @@ type CallEvent = 0 | typeof ARGUMENTS_DONE | typeof ITEM_DONE;
 export const ARGUMENTS_DONE = 1;
 const ITEM_DONE = 2;
 
+/** The output as a whole, without a call that it lists once more: with the same id or call id, name and arguments. */
+export function withoutRepeats(output: readonly unknown[]): readonly unknown[] {
+  const seen = new Set<string>();
+  return output.map((wire) => {
+    if (!isCall(wire)) return wire;
+    const rest = [textIn(wire, "name"), (wire as Fields)["arguments"]];
+    const keys = ["id", "call_id"].flatMap((key) =>
+      textIn(wire, key) === undefined ? [] : [JSON.stringify([key, textIn(wire, key), ...rest])]
+    );
+    const isRepeat = keys.some((key) => seen.has(key));
+    for (const key of keys) seen.add(key);
+    return isRepeat ? null : wire;
+  });
+}
+
 export class Items {
   readonly #all: Item[] = [];
   readonly #byId = new Map<string, Item>();

@@ -13,7 +13,7 @@ import type { Document } from "./documents.ts";
 import { type Place, reportedError, truncatedError, unreadableError } from "./fault.ts";
 import { countIn, documentIn, type Fields, fieldsIn, isFields, listIn, numberIn, textIn } from "./fields.ts";
 import type { ModelEvent } from "./model.ts";
-import { ARGUMENTS_DONE, isCall, type Item, Items } from "./responses-items.ts";
+import { ARGUMENTS_DONE, isCall, type Item, Items, withoutRepeats } from "./responses-items.ts";
 import { WIRE } from "./responses-request.ts";
 import type { ToolNames } from "./tool-names.ts";
 import type { WireReader } from "./wire.ts";
@@ -133,7 +133,7 @@ export class ResponsesReader implements WireReader {
    * empty list says nothing.
    */
   #readOutput(response: Fields, exact: () => unknown): void {
-    const output = listIn(response, "output");
+    const output = withoutRepeats(listIn(response, "output"));
     const known = this.#items.pairWith(output);
     const streamed = [...this.#items.all];
     output.forEach((wire, place) => {

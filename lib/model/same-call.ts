@@ -5,6 +5,16 @@ export function isBlank(fragment: CallFragment): boolean {
   return !fragment.id && !fragment.name && !fragment.arguments;
 }
 
+/** C11. */
+export function withoutRepeats(list: readonly CallFragment[]): readonly CallFragment[] {
+  const seen = new Set<string>();
+  return list.filter(({ id, index, name, arguments: text }) => {
+    if (!id || !name || !text) return true;
+    const key = JSON.stringify([id, index, name, text]);
+    return !seen.has(key) && seen.add(key);
+  });
+}
+
 /** The fragment with the name that came before it and may begin a call with it (C7). */
 export function withName(fragment: CallFragment, found: GrowingCall | undefined): CallFragment {
   const name = found?.againWith(fragment.name);

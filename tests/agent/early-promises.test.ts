@@ -1,6 +1,6 @@
 /** What issue and documents promise of early runs beyond the plain case: what starts, what it costs, what is said of it. */
 import { describe, expect, test } from "bun:test";
-import { renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { chmodSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { FeedEvent } from "../../lib/agent/feed.ts";
 import type { SessionEvent } from "../../lib/session/event.ts";
@@ -141,6 +141,17 @@ describe("what was begun early", () => {
       writeFileSync(`${file}.new`, "new\n");
       utimesSync(`${file}.new`, atime, mtime);
       renameSync(`${file}.new`, file);
+    },
+    "its content, with the time set back": (file: string) => {
+      const { atime, mtime } = statSync(file);
+      writeFileSync(file, "new\n");
+      utimesSync(file, atime, mtime);
+    },
+    "who may read it": async (file: string) => {
+      // Where times are told in whole seconds, this one has to have gone by.
+      const { ctimeMs } = statSync(file);
+      while (ctimeMs % 1000 === 0 && Date.now() < ctimeMs + 1000) await new Promise((resolve) => setTimeout(resolve, 10));
+      chmodSync(file, 0o000);
     },
   };
   for (const [what, change] of Object.entries(swaps)) {

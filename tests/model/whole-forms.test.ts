@@ -255,6 +255,16 @@ describe("a Responses stream", () => {
     expect(brief(await replyTo("responses", added(wire("")), ...others, completed()))).toHaveLength(4);
   });
 
+  test("asks once for a call that its last event lists twice", async () => {
+    const call = wire('{"n":1}');
+    const other = wire('{"n":1}', { id: "fc_2", call_id: "b" });
+    for (const stream of [[], [added(wire("")), done(call)]]) {
+      expect(brief(await replyTo("responses", ...stream, completed(call, call)))).toEqual(['a t {"n":1}']);
+      expect(brief(await replyTo("responses", ...stream, completed(call, other, call)))).toEqual(['a t {"n":1}', 'b t {"n":1}']);
+      expect(brief(await replyTo("responses", ...stream, completed(call, wire('{"n":2}', { id: "fc_3" }))))).toHaveLength(2);
+    }
+  });
+
   test("asks for no call that its last event does not list, if that lists anything and is complete", async () => {
     const stream = [
       added(wire("")),
@@ -312,8 +322,20 @@ describe("a chat stream", () => {
       expect(brief(await replyTo("chat", chunk(called(text), called(text)), END))).toEqual(two);
       expect(brief(await replyTo("chat", whole({ tool_calls: [called(text), called(text)] })))).toEqual(two);
     }
-    expect(brief(await replyTo("chat", chunk(called("{}", { id: "x" }), called("{}", { id: "x" })), END))).toEqual(["x t {}", "x t {}"]);
+    expect(brief(await replyTo("chat", chunk(called("{}", { id: "x" }), called("{}", { id: "y" })), END))).toEqual(["x t {}", "y t {}"]);
     expect(brief(await replyTo("chat", chunk(called("{}", { index: 0 }), called("{}", { index: 0 })), END))).toEqual(["- t {}", "- t {}"]);
+  });
+
+  test("asks once for a call that one list has twice with its id, as no other call has that id", async () => {
+    const twice = [called('{"n":1}', { id: "x" }), called('{"n":1}', { id: "x" })];
+    const once = ['x t {"n":1}'];
+    for (const last of [[END], [whole({ tool_calls: twice })], [END, whole({ tool_calls: twice })]]) {
+      expect(brief(await replyTo("chat", chunk(...twice), ...last))).toEqual(once);
+      expect(brief(await replyTo("chat", chunk(twice[0] as object), ...last))).toEqual(once);
+    }
+    expect(brief(await replyTo("chat", whole({ tool_calls: twice })))).toEqual(once);
+    const others = [called('{"n":2}', { id: "x" }), called('{"n":1}', { id: "x", index: 1 })];
+    expect(brief(await replyTo("chat", chunk(called('{"n":1}', { id: "x", index: 0 }), ...others), END))).toHaveLength(3);
   });
 
   test("goes on with the last call in later chunks without ids and indexes, or with each at its place in the list", async () => {

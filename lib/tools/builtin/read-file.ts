@@ -66,7 +66,7 @@ function readBatch(files: readonly JsonObject[], context: HostContext): HostRepl
 
 /** No file has this identity: an early run that could not read one of its files counts as failed, and the call runs itself. */
 function unread(path: string, problem: string): JsonObject {
-  return { path, problem, size: -1, mtime_ms: 0, inode: 0, whole: false };
+  return { path, problem, size: -1, mtime_ms: 0, ctime_ms: 0, inode: 0, digest: "", whole: false };
 }
 
 function readPart(input: JsonObject, context: HostContext, max_bytes = MAX_RENDERED_BYTES): HostReply {
@@ -90,7 +90,7 @@ function readPart(input: JsonObject, context: HostContext, max_bytes = MAX_RENDE
     const lines = numberLines(text, range, Math.min(max_bytes, MAX_RENDERED_BYTES));
     if (lines.kind === "past_end") return failed(`"${given}" has ${lines.lines} lines; offset is past its end.`);
     const { path, via } = file;
-    const identity = { ...identityOf(found), size: bytes.length };
+    const identity = { ...identityOf(found), ctime_ms: found.ctimeMs, size: bytes.length };
     return succeeded(lines.text, { path, ...(via === undefined ? {} : { via }), ...identity, whole: lines.whole, digest: sha256(bytes) });
   } catch (error) {
     return failed(pathProblem(error, given));
