@@ -1,4 +1,5 @@
 /** The three output formats of a run. */
+import { calledName } from "../lib/platform/called.ts";
 import { type FeedEvent, JournalHeld, type Session, type StoredEvent, toPlainEvent, type TurnResult, type Workshop } from "../mod.ts";
 import type { Ending } from "./ending.ts";
 import { toEvent } from "./failure.ts";
@@ -30,12 +31,16 @@ export function createPresenter(shell: Shell, format: "text" | "json" | "stream-
 
 function presentText(shell: Shell): Presenter {
   const renderer = new Renderer(shell);
+  let known: Session | null = null;
   return {
-    begin: () => undefined,
+    begin: (session) => void (known = session),
     watch: (event) => renderer.watch(event),
     pause: () => renderer.pause(),
     finish: (result, session) => renderer.finish(result, session.id),
-    fail: () => renderer.pause(),
+    fail() {
+      renderer.pause();
+      tellLeftOpen(shell, known);
+    },
   };
 }
 
@@ -59,6 +64,7 @@ function presentJson(shell: Shell, withEvents: boolean): Presenter {
     pause: () => undefined,
     finish: (result) => print({ result }),
     fail(error) {
+      tellLeftOpen(shell, known);
       print(
         { result: known?.soFar() ?? null, reason: messageOf(error) },
         error instanceof JournalHeld ? error.session : null,
@@ -68,13 +74,23 @@ function presentJson(shell: Shell, withEvents: boolean): Presenter {
 }
 
 function presentStream(shell: Shell): Presenter {
+  let known: Session | null = null;
   return {
-    begin: () => undefined,
+    begin: (session) => void (known = session),
     watch: (event) => shell.out.write(`${JSON.stringify("seq" in event ? toPlainEvent(event) : event)}\n`),
     pause: () => undefined,
     finish: () => undefined,
-    fail: (error, ending) => shell.out.write(`${JSON.stringify(toEvent({ ending, message: messageOf(error) }))}\n`),
+    fail(error, ending) {
+      tellLeftOpen(shell, known);
+      shell.out.write(`${JSON.stringify(toEvent({ ending, message: messageOf(error) }))}\n`);
+    },
   };
+}
+
+/** A turn that was driven here and that the log has as open: not all of it is lost. */
+function tellLeftOpen({ err }: Shell, session: Session | null): void {
+  if (session === null || session.soFar() === null || session.recorded().turn.kind === "idle") return;
+  err.write(`orrery: The turn is left open: when the cause is gone, go on with ${calledName()} sessions resume ${session.id}\n`);
 }
 
 function messageOf(error: unknown): string {

@@ -3,9 +3,10 @@ import type { Lease } from "../journal/journal.ts";
 import { worthOf } from "../session/early-runs.ts";
 import type { LiveEvent } from "../session/live.ts";
 import type { Message } from "../session/message.ts";
-import type { Mode, Usage } from "../session/outcome.ts";
-import type { Entry, SessionState } from "../session/state.ts";
+import type { Mode, Outcome, Usage } from "../session/outcome.ts";
+import type { CallState, Entry, SessionState } from "../session/state.ts";
 import { entriesOf, transcript } from "../session/transcript.ts";
+import { mayHaveStarted } from "../session/unread.ts";
 import type { Approver } from "./approver.ts";
 import type { Feed, Listener } from "./feed.ts";
 import { now } from "./ids.ts";
@@ -242,12 +243,17 @@ function isAsking({ turn }: SessionState): boolean {
   return turn.kind === "running" && turn.phase.kind === "asking";
 }
 
-/** A call has no end only if it could not be recorded. */
-function toTurnCall(call: Extract<Entry, { kind: "reply" }>["calls"][number]): TurnCall {
+function toTurnCall(call: CallState): TurnCall {
   const { call: id, name, status } = call;
-  if (status.kind !== "ended") return { call: id, name, is_error: true, outcome: { kind: "unknown", cause: "not_recorded" } };
+  if (status.kind !== "ended") return { call: id, name, is_error: true, outcome: soFarOf(call) };
   const { outcome, result, speculation } = status;
   return { call: id, name, is_error: result.is_error, outcome, ...(speculation === undefined ? {} : { speculation }) };
+}
+
+/** What the log has of a call whose end could not be recorded. */
+function soFarOf(call: CallState): Outcome {
+  if (mayHaveStarted(call)) return { kind: "unknown", cause: "not_recorded" };
+  return { kind: "not_started", reason: call.status.kind === "denied" ? "denied" : "pending" };
 }
 
 function subtract(total: Usage, before: Usage): Usage {

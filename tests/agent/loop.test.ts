@@ -292,6 +292,15 @@ describe("a turn whose journal fails", () => {
     database.close();
   }
 
+  function acceptEvents(): void {
+    const database = openDatabase(join(workspace.home, "data/journal.sqlite"), { busy_timeout_ms: 5000 });
+    database.exec("DROP TRIGGER refuse");
+    database.close();
+  }
+
+  const PENDING = { kind: "not_started", reason: "pending" };
+  const outcomesSoFar = (session: Session): readonly object[] => session.soFar()?.calls.map((each) => each.outcome) ?? [];
+
   async function playUpTo(refused: string): Promise<{ readonly session: Session; readonly events: readonly SessionEvent[] }> {
     await workspace.tool("hello", "echo hi");
     const agent = open(await workspace.script({ text: "I look.", calls: [call("hello"), call("hello")] }, DONE));
@@ -305,9 +314,19 @@ describe("a turn whose journal fails", () => {
   test("tells of a call whose end is not in the log as one that is not known", async () => {
     const { session, events } = await playUpTo("call_ended");
     expect(events.some((event) => event.type === "call_ended")).toBe(false);
-    const outcome = { kind: "unknown" as const, cause: "not_recorded" };
-    expect(session.soFar()?.calls.map((each) => each.outcome)).toEqual([outcome, outcome]);
+    expect(outcomesSoFar(session)).toEqual([{ kind: "unknown", cause: "not_recorded" }, PENDING]);
   });
+
+  for (const [refused, standing] of [["call_allowed", "requested"], ["call_started", "allowed"]] as const) {
+    test(`tells of a call that was only ${standing} as one that waits, which a later runtime runs`, async () => {
+      const { session } = await playUpTo(refused);
+      expect(outcomesSoFar(session)).toEqual([PENDING, PENDING]);
+      await Promise.all(agents.map((agent) => agent.close()));
+      acceptEvents();
+      const result = await (await open(await workspace.script({}, DONE)).open(session.id)).resume({});
+      expect(result?.calls.map((each) => each.outcome)).toEqual([{ kind: "exited", code: 0 }, { kind: "exited", code: 0 }]);
+    });
+  }
 
   test("has nothing to tell in a runtime that only found that turn open", async () => {
     const { session } = await playUpTo("call_ended");

@@ -204,6 +204,7 @@ describe("a disk that is full", () => {
     const read = (name: string) => readFileSync(join(workspace.path, name), "utf8");
     expect([stdout, stderr]).toEqual([expect.stringMatching(/^run 1\n[\s\S]*resume 0\n$/), expect.any(String)]);
     expect(read("trouble")).toContain("its disk is full: free some space there");
+    expect(read("trouble")).toMatch(/The turn is left open: .* sessions resume ses_/);
     const kept = toEvents(read("kept.jsonl"));
     checkKept(toEvents(read("told.jsonl")), kept);
     expect(kept.flatMap((event) => event.type === "call_ended" ? [event.outcome.kind] : [])).toEqual(["exited", "unknown", "exited"]);
