@@ -92,7 +92,7 @@ export interface LeaseOwner {
 export interface Lease {
   readonly session: string;
   readonly owner: LeaseOwner;
-  /** The owner this lease was taken over from, if that one died without releasing it. */
+  /** The last owner that died without releasing the session, unless its turn was resumed, or another began, since. */
   readonly predecessor: LeaseOwner | null;
   /** From when to when that owner is known to have lived with the lease; null if it is not known. RFC 3339 UTC with milliseconds. */
   readonly predecessor_held: { readonly from: string; readonly until: string } | null;

@@ -1,5 +1,6 @@
 /** What every journal promises of a lease, wherever it keeps them. */
 import { livenessOf, ownIdentity } from "../platform/identity.ts";
+import type { StoredEvent } from "../session/event.ts";
 import type { Lease, LeaseOwner, LeaseRequest } from "./journal.ts";
 
 /** A lease lives this long after its last renewal. Only where a holder's death cannot be seen does anyone wait for that. */
@@ -24,6 +25,14 @@ export function stillHolds(holder: LeaseOwner, expired: boolean): boolean {
 /** Whom a lease was taken over from. Our own earlier lease has no processes to end. */
 export function toPredecessor(holder: LeaseOwner | null, owner: LeaseOwner): LeaseOwner | null {
   return holder === null || holder.runtime === owner.runtime ? null : holder;
+}
+
+/**
+ * What the last holder that died left of a session is settled by who resumes its turn, and gone with the next one. Whoever
+ * only opens the session, and gives it back or dies in turn, leaves the evidence to the next.
+ */
+export function settlesPredecessor({ type }: StoredEvent): boolean {
+  return type === "session_resumed" || type === "prompted";
 }
 
 /** A token's own time is when its lease was taken; the lease expires so long after it was last renewed. Null: a token of before that. */
@@ -57,6 +66,11 @@ export class HeldLease implements Lease {
   ) {
     this.lost = this.#loss.signal;
     this.#ports = ports;
+  }
+
+  /** Somebody died with the session before. */
+  get isInherited(): boolean {
+    return this.predecessor !== null || this.predecessor_held !== null;
   }
 
   get isListening(): boolean {

@@ -17,7 +17,7 @@ import {
   type Standing,
   type StoredRow,
 } from "./journal.ts";
-import { HeldLease, stillHolds, toPredecessor } from "./lease.ts";
+import { HeldLease, settlesPredecessor, stillHolds, toPredecessor } from "./lease.ts";
 import { checkNumbering } from "./numbering.ts";
 import { emptySummary, summarise, type Summary, toSessionSummary } from "./summary.ts";
 import { decodeRow } from "./upcast.ts";
@@ -35,6 +35,7 @@ interface Log {
 class MemoryJournal implements Journal {
   readonly #logs = new Map<string, Log>();
   readonly #leases = new Map<string, HeldLease>();
+  readonly #predecessors = new Map<string, LeaseOwner>();
   #closed = false;
 
   async append(lease: Lease, expected: number, events: readonly StoredEvent[]): Promise<void> {
@@ -48,6 +49,7 @@ class MemoryJournal implements Journal {
     for (const event of events) log.bodies.push(JSON.stringify(toPlainEvent(event)));
     log.summary = summarise(log.summary, events);
     this.#logs.set(session, log);
+    if (events.some(settlesPredecessor)) this.#predecessors.delete(session);
   }
 
   async read(session: string, options: { readonly after?: number; readonly limit?: number } = {}): Promise<readonly LogRow[]> {
@@ -85,7 +87,9 @@ class MemoryJournal implements Journal {
     if (holder !== null) throw new JournalHeld(session, holder);
     const previous = this.#leases.get(session);
     previous?.lose();
-    const lease = new HeldLease(session, owner, crypto.randomUUID(), toPredecessor(previous?.owner ?? null, owner), null, {
+    if (previous !== undefined && !this.#predecessors.has(session)) this.#predecessors.set(session, previous.owner);
+    const predecessor = toPredecessor(this.#predecessors.get(session) ?? null, owner);
+    const lease = new HeldLease(session, owner, crypto.randomUUID(), predecessor, null, {
       release: async (released) => {
         if (this.#leases.get(session) === released) this.#leases.delete(session);
       },
@@ -127,6 +131,7 @@ class MemoryJournal implements Journal {
     if (this.#leases.get(lease.session) !== lease) throw new LeaseLost(lease.session);
     this.#logs.delete(lease.session);
     this.#leases.delete(lease.session);
+    this.#predecessors.delete(lease.session);
   }
 
   async close(): Promise<void> {

@@ -14,7 +14,7 @@ import {
   type SessionSummary,
   type Standing,
 } from "./journal.ts";
-import { type HeldLease, LEASE_MS, spanOf, stillHolds } from "./lease.ts";
+import { type HeldLease, LEASE_MS, settlesPredecessor, spanOf, stillHolds } from "./lease.ts";
 import type { Store } from "./store.ts";
 import { changeSummary, emptySummary, summarise, type Summary, toSessionSummary } from "./summary.ts";
 import { decodeRow } from "./upcast.ts";
@@ -41,6 +41,7 @@ export function writeEvents(
   }
   const insert = store.statement("INSERT INTO events VALUES (?, ?, ?)");
   for (const [index, body] of bodies.entries()) insert.run(lease.session, expected + 1 + index, body);
+  if (lease.isInherited && events.some(settlesPredecessor)) dropPredecessor(store, lease.session);
 }
 
 /** Both checks and the summary in one statement, for the many events that a list does not show. False: nothing was written. */
@@ -141,18 +142,23 @@ export function readSummaries(store: Store, limit: number, before: ListCursor | 
 }
 
 /**
- * Gives back the holder that died, if there was one.
+ * Gives back the holder that died, if there was one: the last that drove the session, not one that has only looked in since.
  * @throws {JournalHeld}
  */
 export function takeLease(store: Store, session: string, owner: LeaseOwner, token: string): Taken | null {
   const row = store.statement("SELECT * FROM leases WHERE session = ?").get(session) as unknown as LeaseRow | undefined;
-  const holder = row === undefined ? null : toOwner(row);
-  if (row !== undefined && holder !== null && isHeld(row)) throw new JournalHeld(session, holder);
+  if (row !== undefined && isHeld(row)) throw new JournalHeld(session, toOwner(row));
   // What was asked of an earlier holder by somebody who is gone must not hold for this one; whoever still waits asks again.
   store.statement("DELETE FROM requests WHERE session = ?").run(session);
+  if (row !== undefined) store.statement("INSERT OR IGNORE INTO predecessors SELECT * FROM leases WHERE session = ?").run(session);
   store.statement("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?, ?)")
     .run(session, token, owner.runtime, owner.pid, owner.start_time, owner.place, Date.now() + LEASE_MS);
-  return row === undefined || holder === null ? null : { holder, held: spanOf(row.token, row.expires_at) };
+  const last = store.statement("SELECT * FROM predecessors WHERE session = ?").get(session) as unknown as LeaseRow | undefined;
+  return last === undefined ? null : { holder: toOwner(last), held: spanOf(last.token, last.expires_at) };
+}
+
+function dropPredecessor(store: Store, session: string): void {
+  store.statement("DELETE FROM predecessors WHERE session = ?").run(session);
 }
 
 interface Taken {
@@ -171,6 +177,7 @@ export function removeLog(store: Store, { session, token }: HeldLease): void {
   const dropped = store.statement("DELETE FROM leases WHERE session = ? AND token = ?").run(session, token);
   if (Number(dropped.changes) === 0) throw new LeaseLost(session);
   store.statement("DELETE FROM requests WHERE session = ?").run(session);
+  dropPredecessor(store, session);
   store.statement("DELETE FROM events WHERE session = ?").run(session);
   store.statement("DELETE FROM sessions WHERE session = ?").run(session);
 }

@@ -10,6 +10,16 @@ const APPLICATION_ID = 0x4f525259;
 /** The longest that one statement may block the main thread on somebody else's lock. */
 const BUSY_TIMEOUT_MS = 5;
 
+const LEASE = `
+    session TEXT NOT NULL PRIMARY KEY,
+    token TEXT NOT NULL,
+    runtime TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    start_time TEXT NOT NULL,
+    place TEXT NOT NULL,
+    expires_at INTEGER NOT NULL
+`;
+
 const SCHEMA = `
   CREATE TABLE events (
     session TEXT NOT NULL,
@@ -30,19 +40,16 @@ const SCHEMA = `
     turn_open INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE leases (
-    session TEXT NOT NULL PRIMARY KEY,
-    token TEXT NOT NULL,
-    runtime TEXT NOT NULL,
-    pid INTEGER NOT NULL,
-    start_time TEXT NOT NULL,
-    place TEXT NOT NULL,
-    expires_at INTEGER NOT NULL
+    ${LEASE}
   ) STRICT, WITHOUT ROWID;
   PRAGMA application_id = ${APPLICATION_ID};
   PRAGMA user_version = ${SCHEMA_VERSION};
 `;
 
-/** What may be missing in a file that an earlier program made, and that one need not know: no new version. */
+/**
+ * What may be missing in a file that an earlier program made, and that one need not know: no new version. A row of
+ * `predecessors` is the lease of a holder that died, as it was.
+ */
 const ADDITIONS = `
   CREATE TABLE IF NOT EXISTS requests (
     id TEXT NOT NULL PRIMARY KEY,
@@ -50,6 +57,9 @@ const ADDITIONS = `
     type TEXT NOT NULL,
     turn INTEGER NOT NULL,
     grace_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS predecessors (
+    ${LEASE}
   ) STRICT, WITHOUT ROWID;
 `;
 
@@ -244,7 +254,7 @@ interface Header {
 function readHeader(database: Database): Header {
   return database.prepare(`
     SELECT user_version AS version, application_id AS application, EXISTS (SELECT 1 FROM sqlite_schema) AS used,
-      EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'requests') AS complete
+      (SELECT count(*) FROM sqlite_schema WHERE name IN ('requests', 'predecessors')) = 2 AS complete
     FROM pragma_user_version, pragma_application_id
   `).get() as unknown as Header;
 }

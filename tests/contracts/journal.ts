@@ -13,7 +13,7 @@ import {
   type LogRow,
 } from "../../lib/journal/journal.ts";
 import type { StoredEvent } from "../../lib/session/event.ts";
-import { deadOwner, newOwner, newSession, notices, opened, prompted, turnEnded } from "../fixtures/journal/events.ts";
+import { deadOwner, newOwner, newSession, notices, opened, prompted, resumed, turnEnded } from "../fixtures/journal/events.ts";
 
 export interface JournalSubject {
   readonly name: string;
@@ -197,6 +197,40 @@ export function journalContract(subject: JournalSubject): void {
       await old.release();
       await journal.append(lease, 1, notices(old.session, 1, 1));
       expect(lease.lost.aborted).toBe(false);
+    });
+
+    claim("who died with a session is known to each that opens it, until its turn is resumed", async () => {
+      const dead = deadOwner();
+      const old = await journal.acquire(newSession(), dead);
+      const { session } = old;
+      await journal.append(old, 0, [opened(session), prompted(session, 2, "go")]);
+      const looked = await journal.acquire(session, newOwner());
+      await journal.append(looked, 2, notices(session, 2, 1));
+      await looked.release();
+      // This one dies as well, before it has done anything with the session.
+      expect((await journal.acquire(session, deadOwner())).predecessor).toEqual(dead);
+      const lease = await hold(session);
+      expect(lease).toMatchObject({ predecessor: dead, predecessor_held: looked.predecessor_held });
+      await journal.append(lease, 3, [resumed(session, 4)]);
+      await lease.release();
+      expect(await hold(session)).toMatchObject({ predecessor: null, predecessor_held: null });
+    });
+
+    claim("who died with a session whose turns were all over is forgotten when the next one begins", async () => {
+      const old = await journal.acquire(newSession(), deadOwner());
+      const { session } = old;
+      await journal.append(old, 0, [opened(session)]);
+      const lease = await hold(session);
+      await journal.append(lease, 1, [prompted(session, 2, "go")]);
+      await lease.release();
+      expect((await hold(session)).predecessor).toBe(null);
+    });
+
+    claim("a session that is removed takes along who died with it", async () => {
+      const old = await journal.acquire(newSession(), deadOwner());
+      await journal.append(old, 0, [opened(old.session)]);
+      await journal.remove(await hold(old.session));
+      expect((await hold(old.session)).predecessor).toBe(null);
     });
 
     claim("list() shows what a session is about, newest first", async () => {

@@ -125,7 +125,7 @@ describe("the golden journal of version 1", () => {
     }
   });
 
-  test("is given the table for requests, which it did not have, and stays of its version", async () => {
+  test("is given the tables for requests and for holders that died, which it did not have, and stays of its version", async () => {
     const lease = await journal.acquire(FORK, newOwner());
     const heard = Promise.withResolvers<number>();
     lease.listen(({ turn }) => heard.resolve(turn));
@@ -133,7 +133,17 @@ describe("the golden journal of version 1", () => {
     expect(await heard.promise).toBe(7);
     const database = openDatabase(workplace.path, { busy_timeout_ms: 1000 });
     expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: 1 });
+    expect(database.prepare("SELECT count(*) AS rows FROM predecessors").get()).toEqual({ rows: 0 });
     database.close();
+  });
+
+  test("is given the one of them that it lacks", async () => {
+    await journal.close();
+    const database = openDatabase(workplace.path, { busy_timeout_ms: 1000 });
+    database.exec("DROP TABLE predecessors");
+    database.close();
+    const lease = await workplace.open().acquire(FORK, newOwner());
+    expect(lease.predecessor).toBe(null);
   });
 
   test("can be gone on with", async () => {

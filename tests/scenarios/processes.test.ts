@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
 import { listPids, readEnviron, readStat } from "../../lib/platform/proc.ts";
 import { isAlive } from "../fixtures/alive.ts";
+import { endServing, startServing } from "../fixtures/serving.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
 import { ended, runOrrery, startOrrery } from "../host/orrery.ts";
 
@@ -16,9 +17,12 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
+  await endServing();
   for (const pid of recordedPids()) if (isAlive(pid)) process.kill(pid, "SIGKILL");
   await workspace.remove();
 });
+
+const here = () => ({ cwd: workspace.path, home: workspace.home });
 
 interface Report {
   readonly calls: readonly { readonly is_error: boolean; readonly outcome: Record<string, unknown> }[];
@@ -132,12 +136,9 @@ describe("orphans", () => {
     }
   }, 60_000);
 
-  test("case 9: after kill -9 of the runtime the next start ends the tool and says that the outcome is unknown, once", async () => {
-    await workspace.tool("case", "echo $$ > pid-1; echo run >> runs; exec sleep 300");
-    const model = await workspace.script({ calls: [{ name: "case", arguments: {} }] }, { text: "done" });
-    const start = { cwd: workspace.path, home: workspace.home };
-    const args = ["--trust-workspace", "--model", model, "--output-format", "stream-json"];
-    const runtime = startOrrery(["run", ...args, "go"], start);
+  /** Kills the runtime of a session whose first call runs. */
+  async function killedInCall(model: string): Promise<string> {
+    const runtime = startOrrery(["run", "--trust-workspace", "--model", model, "--output-format", "stream-json", "go"], here());
     const { promise: spawned, resolve } = Promise.withResolvers<string>();
     let seen = "";
     runtime.stdout?.on("data", (chunk: Uint8Array) => {
@@ -148,6 +149,14 @@ describe("orphans", () => {
     while (!existsSync(join(workspace.path, "pid-1"))) await sleep(10);
     runtime.kill("SIGKILL");
     await ended(runtime);
+    return session;
+  }
+
+  test("case 9: after kill -9 of the runtime the next start ends the tool and says that the outcome is unknown, once", async () => {
+    await workspace.tool("case", "echo $$ > pid-1; echo run >> runs; exec sleep 300");
+    const model = await workspace.script({ calls: [{ name: "case", arguments: {} }] }, { text: "done" });
+    const session = await killedInCall(model);
+    const start = here();
     const resumed = await runOrrery(["sessions", "resume", session, "--trust-workspace", "--output-format", "json", "--events"], start);
     expect([resumed.code, resumed.stderr]).toEqual([0, expect.any(String)]);
     const events = (await runOrrery(["sessions", "events", session], start)).stdout.trimEnd().split("\n").map((line) =>
@@ -160,6 +169,25 @@ describe("orphans", () => {
     for (const pid of recordedPids()) expect([pid, isAlive(pid)]).toEqual([pid, false]);
     expect(readFileSync(join(workspace.path, "runs"), "utf8")).toBe("run\n");
   }, 30_000);
+
+  test("whoever only opens a session whose runtime was killed leaves what is known of that to the one who resumes it", async () => {
+    await workspace.tool("case", "echo $$ > pid-1; exec sleep 300");
+    const model = await workspace.script({ calls: [{ name: "case", arguments: {} }] }, { text: "done" });
+    const session = await killedInCall(model);
+    const look = async (...args: string[]) => (await runOrrery(args, here())).code;
+    expect(await look("run", "--session", session, "--trust-workspace", "hi")).toBe(2);
+    expect(await look("sessions", "show", session)).toBe(0);
+    expect(await look("sessions", "fork", session)).toBe(0);
+    const server = await startServing(workspace, ["--trust-workspace", "--model", model]);
+    await expect(server.client.prompt(session, "hi")).rejects.toMatchObject({ status: 409 });
+    await server.end("SIGTERM");
+    const resumed = await runOrrery(["sessions", "resume", session, "--trust-workspace", "--output-format", "json", "--events"], here());
+    const report = JSON.parse(resumed.stdout) as Report;
+    expect(report.events.filter((event) => event.type === "call_ended")).toMatchObject([{
+      outcome: { kind: "unknown", cause: "runtime_died" },
+      result: { text: expect.stringContaining("its runtime last gave a sign of life") as string },
+    }]);
+  }, 60_000);
 
   test("a terminal that goes away ends the call at once, and its end is recorded", async () => {
     await workspace.tool("case", "trap '' HUP; echo $$ > pid-1; exec sleep 300");
