@@ -22,9 +22,9 @@ export type { AgentNotice, AgentOptions, NewSessionOptions } from "./lib/agent/o
 export type { CreatedTool, ScaffoldFormat, ScaffoldRequest } from "./lib/agent/scaffold.ts";
 export { runtimeSecrets } from "./lib/agent/policy.ts";
 export { type BegunTurn, type Session, SessionRefusal, type TurnOptions } from "./lib/agent/session.ts";
-export { stateOf } from "./lib/agent/log-state.ts";
+export { stateOf, UnsoundLog } from "./lib/agent/log-state.ts";
 export type { ToolCall, ToolRequest } from "./lib/agent/tool-call.ts";
-export { type Imported, UnsoundLog } from "./lib/agent/transfer.ts";
+export type { Imported } from "./lib/agent/transfer.ts";
 export { nameTools } from "./lib/agent/tool-names.ts";
 export type { StopReason, TurnCall, TurnResult } from "./lib/agent/turn.ts";
 export type { ValidatedFile } from "./lib/agent/validation.ts";

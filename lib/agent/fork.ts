@@ -4,7 +4,9 @@ import type { LogRow } from "../journal/journal.ts";
 import { decide } from "../session/decide.ts";
 import { isKnown, type StoredEvent } from "../session/event.ts";
 import { fold } from "../session/evolve.ts";
+import { initialState } from "../session/state.ts";
 import { newSessionId, now } from "./ids.ts";
+import { checkBeginning } from "./log-state.ts";
 import { checkExists, type SessionGround } from "./sessions.ts";
 
 export interface Fork {
@@ -14,7 +16,10 @@ export interface Fork {
   readonly from_seq: number;
 }
 
-/** @throws {UsageError} there is no such session or event, or a part that would be copied is damaged. */
+/**
+ * @throws {UsageError} there is no such session or event, or a part that would be copied is damaged.
+ * @throws {UnsoundLog} its beginning is lost.
+ */
 export async function forkSession({ journal, owner }: SessionGround, from: string, at?: number): Promise<Fork> {
   await checkExists(journal, from);
   const rows = await journal.read(from);
@@ -23,6 +28,7 @@ export async function forkSession({ journal, owner }: SessionGround, from: strin
     throw new UsageError(`Cannot fork session "${from}" at event ${from_seq} as its events are numbered 1 to ${rows.length}`);
   }
   const session = newSessionId();
+  if (rows[0]?.kind === "damaged") checkBeginning(initialState, "fork", from);
   const copies = rows.slice(0, from_seq).map((row) => copyEvent(row, from, session));
   const decision = decide(fold(copies), { type: "fork", at: now(), from });
   if (decision.kind === "refused") throw new UsageError(`Cannot fork session "${from}" as ${decision.refusal.message}`);

@@ -8,7 +8,7 @@ import { initialState, type SessionState } from "../session/state.ts";
 import { mayHaveStarted } from "../session/unread.ts";
 import type { ProcessIdentity } from "../session/launch.ts";
 import { now } from "./ids.ts";
-import { readState } from "./log-state.ts";
+import { checkBeginning, readState } from "./log-state.ts";
 import type { SessionGround } from "./sessions.ts";
 import type { StopReason } from "./turn.ts";
 
@@ -40,6 +40,7 @@ export async function closeChildren(ground: SessionGround, state: SessionState):
 /**
  * Closes the open turn of a session that nobody drives: calls that had started end as `unknown`, the others are not
  * started. `known`: what was folded of its log; a later turn than it has open is left alone. `turn`: the one that was closed. Null: a living runtime holds the session.
+ * @throws {UnsoundLog} its beginning is lost.
  */
 export async function closeTurn(
   ground: SessionGround,
@@ -52,6 +53,7 @@ export async function closeTurn(
   try {
     const { state } = await readState(ground.journal, session, known);
     if (state.turn.kind === "idle" || (known.turn.kind === "running" && known.turn.turn !== state.turn.turn)) return { turn: null };
+    checkBeginning(state, "cancel", session);
     await endLeftovers(ground, lease, state);
     await closeChildren(ground, state);
     const resumed = eventsOf(state, { type: "resume", at: now(), ...heldBefore(lease) });

@@ -2,8 +2,9 @@
 import type { Journal, LogRow } from "../journal/journal.ts";
 import { isKnown } from "../session/event.ts";
 import { evolve } from "../session/evolve.ts";
-import { initialState, type SessionState } from "../session/state.ts";
+import { initialState, type SessionHeader, type SessionState } from "../session/state.ts";
 import { passOver } from "../session/unread.ts";
+import { calledName } from "../platform/called.ts";
 import type { AgentNotice } from "./options.ts";
 
 export interface LogState {
@@ -12,6 +13,11 @@ export interface LogState {
   readonly damage: readonly string[];
   /** What of that the log does not say itself: a session that goes on tells once of each damaged row. */
   readonly unsaid: readonly string[];
+}
+
+/** A log that cannot be given out, taken in or gone on with; the message says where and why. */
+export class UnsoundLog extends Error {
+  override readonly name = "UnsoundLog";
 }
 
 export const DAMAGED = "damaged_event";
@@ -32,6 +38,19 @@ export async function readState(journal: Pick<Journal, "read">, session: string,
       if (row.kind === "event" && isKnown(row.event) && row.event.type === "notice" && row.event.code === DAMAGED) said.add(row.event.text);
     }
   }
+}
+
+interface Begun extends SessionState {
+  readonly header: SessionHeader;
+}
+
+/** Without its first event a session has no folder, model or mode to go on with. @throws {UnsoundLog} */
+export function checkBeginning(state: SessionState, verb: "open" | "cancel" | "fork", id: string): asserts state is Begun {
+  if (state.header !== null) return;
+  throw new UnsoundLog(
+    `Cannot ${verb} session "${id}" as its first event cannot be read: restore a copy of the journal. What follows can be read with ` +
+      `${calledName()} sessions events ${id}`,
+  );
 }
 
 /** The state that these rows lead to; damaged ones are named, and left out. */

@@ -25,7 +25,7 @@ import { newHookId, newSessionId, now } from "./ids.ts";
 import { isInPlace } from "./in-place.ts";
 import { knownFiles } from "./known-files.ts";
 import { closeChildren, endLeftovers } from "./leftovers.ts";
-import { DAMAGED, readState } from "./log-state.ts";
+import { checkBeginning, DAMAGED, readState } from "./log-state.ts";
 import type { AgentNotice } from "./options.ts";
 import { CHILD_STEPS, createChildren, MAX_DEPTH } from "./children.ts";
 import { priceOf } from "./prices.ts";
@@ -111,7 +111,7 @@ export interface SessionNeeds {
 
 /**
  * Takes a session up again.
- * @throws {JournalHeld} another runtime drives it. @throws {UsageError} there is none, or its beginning is lost.
+ * @throws {JournalHeld} another runtime drives it. @throws {UsageError} there is none. @throws {UnsoundLog} its beginning is lost.
  */
 export async function openSession(
   ground: SessionGround,
@@ -123,7 +123,7 @@ export async function openSession(
   return await keepingOrReleasing(lease, async () => {
     const { state, damage, unsaid } = await readState(ground.journal, id);
     for (const text of damage) ground.notify({ level: "error", code: DAMAGED, text });
-    if (state.header === null) throw new UsageError(`Cannot open session "${id}" as its first event is damaged`);
+    checkBeginning(state, "open", id);
     const { workshop, model, changes } = await needs(state.header);
     await endLeftovers(ground, lease, state);
     await closeChildren(ground, state);

@@ -15,12 +15,8 @@ import { isKnown, type StoredEvent } from "../session/event.ts";
 import { evolve } from "../session/evolve.ts";
 import { findContradiction } from "../session/sequence.ts";
 import { initialState, type SessionState } from "../session/state.ts";
+import { UnsoundLog } from "./log-state.ts";
 import { checkExists } from "./sessions.ts";
-
-/** A log that cannot be given out or taken in; the message says where and why. */
-export class UnsoundLog extends Error {
-  override readonly name = "UnsoundLog";
-}
 
 export interface Imported {
   readonly session: string;

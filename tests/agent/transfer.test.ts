@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { exportLog, importLog, UnsoundLog } from "../../lib/agent/transfer.ts";
+import { UnsoundLog } from "../../lib/agent/log-state.ts";
+import { exportLog, importLog } from "../../lib/agent/transfer.ts";
 import { createMemoryJournal } from "../../lib/journal/memory.ts";
 import type { SessionEvent } from "../../lib/session/event.ts";
 import { newSession, notices, opened, prompted } from "../fixtures/journal/events.ts";

@@ -304,6 +304,26 @@ for (const type of ["prompted", "step_started"]) {
   }, 30_000);
 }
 
+test("a session whose first event does not decode is told as damaged by each command that would go on with it", async () => {
+  const model = await workspace.script({ calls: [call("a")] }, { text: "done" });
+  const { session } = await run([...runFlags(model), "go"], workspace.home, (event, child) => {
+    if (event.type === "call_spawned") signal(child, "SIGKILL");
+  });
+  const database = openDatabase(journalOf(workspace.home), { busy_timeout_ms: 1000 });
+  database.prepare("UPDATE events SET body = '{\"v\":1}' WHERE session = ? AND seq = 1").run(session);
+  database.close();
+  const start = { cwd: workspace.path, home: workspace.home };
+  const commands = [["run", "--session", session, "go"], ["sessions", "resume", session], ["sessions", "cancel", session], [
+    "sessions",
+    "fork",
+    session,
+  ]];
+  for (const args of commands) {
+    const { code, stdout, stderr } = await runOrrery(args, start);
+    expect([args, code, stdout, stderr]).toEqual([args, 1, "", expect.stringMatching(/as its first event cannot be read: restore a copy/)]);
+  }
+}, 30_000);
+
 describe("P3: a call whose start cannot be read", () => {
   const changes: Readonly<Record<string, (body: string) => string>> = {
     "as its row is damaged": () => '{"garbage',
