@@ -51,11 +51,19 @@ async function runCommand(shell: Shell, args: readonly string[]): Promise<Ending
       ending = failure.ending;
     },
   };
-  await run(application, args, scope);
+  await run(application, withEmptyValues(args), scope);
   if (ending !== null) return ending;
   const unread = endingOfExitCode(process.exitCode);
   if (unread !== "completed") await writeFailure(shell, args, { ending: unread, message: said.replace(/^orrery: /, "").trim() }, false);
   return unread;
+}
+
+/** Stricli 1.3 takes `--name=` for an argument; it is an option whose value is empty. */
+function withEmptyValues(args: readonly string[]): readonly string[] {
+  const escape = args.indexOf("--");
+  const options = escape === -1 ? args : args.slice(0, escape);
+  const split = options.flatMap((arg) => /^--[a-z][\w-]*=$/i.test(arg) ? [arg.slice(0, -1), ""] : [arg]);
+  return [...split, ...args.slice(options.length)];
 }
 
 interface StricliProcess {

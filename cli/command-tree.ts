@@ -11,6 +11,7 @@ import {
   type ConfigFlags,
   type DoctorFlags,
   type EventsFlags,
+  filled,
   type ForkFlags,
   type JsonFlag,
   jsonFlag,
@@ -91,7 +92,7 @@ const list = buildCommand<ListFlags, [], CommandScope>({
 
 const show = buildCommand<JsonFlag, [id: string], CommandScope>({
   loader: body(async () => (await everyday()).showSession),
-  parameters: { flags: jsonFlag, positional: { kind: "tuple", parameters: [{ parse: text, placeholder: "id", brief: "The session" }] } },
+  parameters: { flags: jsonFlag, positional: { kind: "tuple", parameters: [{ parse: filled, placeholder: "id", brief: "The session" }] } },
   docs: { brief: "Show what was said and done in a session" },
 });
 
@@ -103,7 +104,7 @@ const events = buildCommand<EventsFlags, [id: string], CommandScope>({
       follow: { kind: "boolean", default: false, withNegated: false, brief: "Wait for more until interrupted" },
     },
     aliases: { f: "follow" },
-    positional: { kind: "tuple", parameters: [{ parse: text, placeholder: "id", brief: "The session" }] },
+    positional: { kind: "tuple", parameters: [{ parse: filled, placeholder: "id", brief: "The session" }] },
   },
   docs: {
     brief: "Print a session's recorded events as JSON lines",
@@ -120,7 +121,7 @@ const resume = buildCommand<TurnFlags, [id: string], CommandScope>({
   parameters: {
     flags: turnFlags,
     aliases: { w: "workspace", m: "model", o: "outputFormat" },
-    positional: { kind: "tuple", parameters: [{ parse: text, placeholder: "id", brief: "The session" }] },
+    positional: { kind: "tuple", parameters: [{ parse: filled, placeholder: "id", brief: "The session" }] },
   },
   docs: {
     brief: "Finish a turn that was interrupted",
@@ -138,7 +139,7 @@ const fork = buildCommand<ForkFlags, [id: string], CommandScope>({
       at: { kind: "parsed", parse: positive, optional: true, placeholder: "n", brief: "The last event to copy (default: all)" },
       ...jsonFlag,
     },
-    positional: { kind: "tuple", parameters: [{ parse: text, placeholder: "id", brief: "The session" }] },
+    positional: { kind: "tuple", parameters: [{ parse: filled, placeholder: "id", brief: "The session" }] },
   },
   docs: {
     brief: "Begin a new session with the events of another",
@@ -156,7 +157,7 @@ const cancel = buildCommand<CancelFlags, [id: string], CommandScope>({
       grace: { kind: "parsed", parse: secondsOrNone, default: "0", placeholder: "s", brief: "Seconds that calls which run have to finish" },
       ...jsonFlag,
     },
-    positional: { kind: "tuple", parameters: [{ parse: text, placeholder: "id", brief: "The session" }] },
+    positional: { kind: "tuple", parameters: [{ parse: filled, placeholder: "id", brief: "The session" }] },
   },
   docs: {
     brief: "End the open turn of a session, whoever drives it",
@@ -172,7 +173,7 @@ EXAMPLES
 
 const exportLog = buildCommand<NoFlags, [id: string], CommandScope>({
   loader: body(async () => (await everyday()).exportSession),
-  parameters: { positional: { kind: "tuple", parameters: [{ parse: text, placeholder: "id", brief: "The session" }] } },
+  parameters: { positional: { kind: "tuple", parameters: [{ parse: filled, placeholder: "id", brief: "The session" }] } },
   docs: {
     brief: "Print a session as JSON lines that import takes",
     fullDescription:
@@ -189,7 +190,10 @@ const importLog = buildCommand<JsonFlag, [file: string], CommandScope>({
   loader: body(async () => (await everyday()).importSession),
   parameters: {
     flags: jsonFlag,
-    positional: { kind: "tuple", parameters: [{ parse: text, placeholder: "file", brief: "What export printed; - reads standard input" }] },
+    positional: {
+      kind: "tuple",
+      parameters: [{ parse: filled, placeholder: "file", brief: "What export printed; - reads standard input" }],
+    },
   },
   docs: {
     brief: "Take in a session that export printed",
@@ -233,7 +237,7 @@ const trust = buildCommand<TrustFlags, [folder?: string], CommandScope>({
     },
     positional: {
       kind: "tuple",
-      parameters: [{ parse: text, optional: true, placeholder: "dir", brief: "The workspace (default: the project around this folder)" }],
+      parameters: [{ parse: filled, optional: true, placeholder: "dir", brief: "The workspace (default: the project around this folder)" }],
     },
   },
   docs: {
@@ -270,7 +274,13 @@ const doctor = buildCommand<DoctorFlags, [], CommandScope>({
   parameters: {
     flags: {
       ...commonFlags,
-      server: { kind: "parsed", parse: text, optional: true, placeholder: "url", brief: "Only ask a running server whether it takes work" },
+      server: {
+        kind: "parsed",
+        parse: filled,
+        optional: true,
+        placeholder: "url",
+        brief: "Only ask a running server whether it takes work",
+      },
       ...jsonFlag,
     },
     aliases: { w: "workspace" },
@@ -296,7 +306,7 @@ const completions = buildCommand<CompletionsFlags, [shell: CompletionsShell], Co
     flags: {
       name: {
         kind: "parsed",
-        parse: text,
+        parse: filled,
         optional: true,
         placeholder: "command",
         brief: "For another name of this program, such as a link called stella (default: the one it is called by)",
@@ -322,11 +332,11 @@ EXAMPLES
 const man = buildCommand<ManFlags, [page?: string], CommandScope>({
   loader: body(async () => (await import("./commands/man.ts")).man),
   parameters: {
-    flags: { output: { kind: "parsed", parse: text, optional: true, placeholder: "dir", brief: "Write every page to this folder" } },
+    flags: { output: { kind: "parsed", parse: filled, optional: true, placeholder: "dir", brief: "Write every page to this folder" } },
     positional: {
       kind: "tuple",
       parameters: [{
-        parse: text,
+        parse: filled,
         optional: true,
         placeholder: "page",
         brief: "run, tools-call and so on (default: the page of orrery itself)",

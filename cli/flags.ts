@@ -69,7 +69,7 @@ export const MODES = ["normal", "auto-accept", "architect", "yolo", "plan", "hea
 export const workspaceFlag: FlagParametersForType<Pick<CommonFlags, "workspace">> = {
   workspace: {
     kind: "parsed",
-    parse: text,
+    parse: filled,
     optional: true,
     placeholder: "dir",
     brief: "Folder to work in (default: the project around this folder)",
@@ -82,14 +82,14 @@ export const commonFlags: FlagParametersForType<CommonFlags> = {
   mode: { kind: "enum", values: MODES, optional: true, brief: "What may run unasked (default auto-accept; chat and serve: normal)" },
   model: {
     kind: "parsed",
-    parse: text,
+    parse: filled,
     optional: true,
     placeholder: "provider/model",
     brief: "Model to ask; script:FILE plays a script",
   },
   baseUrl: {
     kind: "parsed",
-    parse: text,
+    parse: filled,
     optional: true,
     placeholder: "url",
     brief: "Endpoint to ask; local/… needs one",
@@ -127,7 +127,7 @@ const { workspace: _oneWorkspace, ...modelFlags } = commonFlags;
 export const serveFlags: FlagParametersForType<ServeFlags> = {
   workspace: {
     kind: "parsed",
-    parse: text,
+    parse: filled,
     optional: true,
     variadic: true,
     placeholder: "dir",
@@ -136,18 +136,18 @@ export const serveFlags: FlagParametersForType<ServeFlags> = {
   ...modelFlags,
   maxSteps: turnFlags.maxSteps,
   speculation: turnFlags.speculation,
-  host: { kind: "parsed", parse: text, optional: true, placeholder: "addr", brief: "Address to listen on (default 127.0.0.1)" },
+  host: { kind: "parsed", parse: filled, optional: true, placeholder: "addr", brief: "Address to listen on (default 127.0.0.1)" },
   port: { kind: "parsed", parse: portNumber, default: "4760", placeholder: "n", brief: "Port to listen on; 0 takes a free one" },
   tokenFile: {
     kind: "parsed",
-    parse: text,
+    parse: filled,
     optional: true,
     placeholder: "file",
     brief: "File with the token; made if it is not there (default: server.token beside the journal)",
   },
   allowedHost: {
     kind: "parsed",
-    parse: text,
+    parse: filled,
     optional: true,
     variadic: true,
     placeholder: "name",
@@ -170,7 +170,7 @@ export const serveFlags: FlagParametersForType<ServeFlags> = {
 };
 
 export const sessionFlag: FlagParametersForType<Pick<RunFlags, "session">> = {
-  session: { kind: "parsed", parse: text, optional: true, placeholder: "id", brief: "Go on with this session instead of a new one" },
+  session: { kind: "parsed", parse: filled, optional: true, placeholder: "id", brief: "Go on with this session instead of a new one" },
 };
 
 export const jsonFlag: FlagParametersForType<JsonFlag> = {
@@ -178,6 +178,12 @@ export const jsonFlag: FlagParametersForType<JsonFlag> = {
 };
 
 export function text(input: string): string {
+  return input;
+}
+
+/** For what names something. Nothing at all is what a variable gives that is not set, and must not count as the default. */
+export function filled(input: string): string {
+  if (input === "") throw new RangeError("must not be empty: say which, or leave it out if it may be");
   return input;
 }
 

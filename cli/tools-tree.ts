@@ -1,7 +1,7 @@
 /** `orrery tools` and what goes with it. */
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { body, type CommandScope, everyday } from "./command-body.ts";
-import { commonFlags, type CreateToolFlags, jsonFlag, text, type ToolCallFlags, type ToolsFlags, workspaceFlag } from "./flags.ts";
+import { commonFlags, type CreateToolFlags, filled, jsonFlag, text, type ToolCallFlags, type ToolsFlags, workspaceFlag } from "./flags.ts";
 
 const list = buildCommand<ToolsFlags, [folder?: string], CommandScope>({
   loader: body(async () => (await everyday()).tools),
@@ -14,7 +14,7 @@ const list = buildCommand<ToolsFlags, [folder?: string], CommandScope>({
     aliases: { w: "workspace" },
     positional: {
       kind: "tuple",
-      parameters: [{ parse: text, optional: true, placeholder: "dir", brief: "With --validate: check this folder only" }],
+      parameters: [{ parse: filled, optional: true, placeholder: "dir", brief: "With --validate: check this folder only" }],
     },
   },
   docs: {
@@ -49,7 +49,7 @@ const call = buildCommand<ToolCallFlags, [name: string], CommandScope>({
       ...jsonFlag,
     },
     aliases: { w: "workspace", i: "input" },
-    positional: { kind: "tuple", parameters: [{ parse: text, placeholder: "name", brief: "The tool" }] },
+    positional: { kind: "tuple", parameters: [{ parse: filled, placeholder: "name", brief: "The tool" }] },
   },
   docs: {
     brief: "Run one tool as a session would, without a model",
@@ -82,7 +82,7 @@ const create = buildCommand<CreateToolFlags, [name: string], CommandScope>({
       ...jsonFlag,
     },
     aliases: { w: "workspace", f: "format" },
-    positional: { kind: "tuple", parameters: [{ parse: text, placeholder: "name", brief: "The tool's name" }] },
+    positional: { kind: "tuple", parameters: [{ parse: filled, placeholder: "name", brief: "The tool's name" }] },
   },
   docs: {
     brief: "Write a new tool that works as it is",

@@ -1,7 +1,7 @@
 import { relative, resolve } from "node:path";
 import process from "node:process";
 import { calledName } from "../../lib/platform/called.ts";
-import { type Diagnostic, hasErrors, UsageError, type ValidatedFile } from "../../mod.ts";
+import { type Diagnostic, hasErrors, type ValidatedFile } from "../../mod.ts";
 import { toAgentOptions, withAgent } from "../agent.ts";
 import type { ToolsFlags } from "../flags.ts";
 import type { Ending } from "../ending.ts";
@@ -9,10 +9,6 @@ import { oneLine, type Out, printable, type Shell, wrap } from "../terminal.ts";
 import { whileWaiting } from "../waiting.ts";
 
 export async function validate(shell: Shell, flags: ToolsFlags, folder?: string): Promise<Ending> {
-  // Resolved it would be the current folder.
-  if (folder === "") {
-    throw new UsageError('Cannot validate "" as it names no folder: write . for this one, or leave it out for every tools folder');
-  }
   return await withAgent<Ending>(shell, toAgentOptions(flags), async (agent) => {
     const asked = agent.validate(folder === undefined ? undefined : resolve(process.cwd(), folder));
     const files = await whileWaiting(shell.err, "asking tool files", asked);

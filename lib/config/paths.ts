@@ -62,6 +62,7 @@ const MARKERS = [".orrery", ".stella", ".nanocoder", ".git"];
  * @throws {UsageError} if the given folder is not one.
  */
 export function findWorkspace(given: string | undefined, cwd: string, home: string | null): string {
+  if (given === "") throw new UsageError('Cannot use workspace "" as it names no folder: leave it out for the project around this folder');
   if (given !== undefined) return checkedFolder(resolve(cwd, given));
   const start = realpathSync(cwd);
   const realHome = home !== null && existsSync(home) ? realpathSync(home) : home;

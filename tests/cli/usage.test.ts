@@ -31,7 +31,7 @@ describe("the command line refuses", () => {
     ["a call without the tool's name", ["tools", "call"], "name"],
     ["a folder to list", ["tools", "./mytools"], "--validate ./mytools"],
     ["a folder to check that is not there", ["tools", "--validate", "./missing"], "does not exist"],
-    ["a folder to check whose name is empty", ["tools", "--validate", ""], "names no folder"],
+    ["a folder to check whose name is empty", ["tools", "--validate", ""], "must not be empty"],
     ["a format of tools that is not one", ["tools", "create", "hello", "--format", "xml"], "xml"],
     ["an event to fork at that none has as its number", ["sessions", "fork", "ses_1", "--at", "0"], "whole number from 1"],
   ];
@@ -41,6 +41,34 @@ describe("the command line refuses", () => {
       expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
       expect(stderr).toContain(says);
       expect(stderr.startsWith("orrery: Cannot ")).toBe(true);
+    });
+  }
+
+  const named: readonly (readonly string[])[] = [
+    ["run", "--workspace", "", "x"],
+    ["run", "--workspace=", "x"],
+    ["run", "--model", "", "x"],
+    ["run", "--base-url", "", "x"],
+    ["run", "--session", "", "x"],
+    ["serve", "--workspace", ""],
+    ["serve", "--host", ""],
+    ["serve", "--token-file", ""],
+    ["serve", "--allowed-host", ""],
+    ["tools", "create", "x", "--workspace", ""],
+    ["tools", "create", ""],
+    ["tools", "call", ""],
+    ["trust", ""],
+    ["doctor", "--server", ""],
+    ["man", "--output", ""],
+    ["completions", "bash", "--name", ""],
+    ["sessions", "import", ""],
+    ["sessions", "show", ""],
+    ["sessions", "resume", ""],
+  ];
+  for (const args of named) {
+    test(`nothing at all where something is named: ${args.map((arg) => arg || '""').join(" ")}`, async () => {
+      const { code, stdout, stderr } = await runOrrery(args, { home });
+      expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(/^orrery: Cannot .*must not be empty: say which/)]);
     });
   }
 
