@@ -9,6 +9,7 @@ import { writeSync } from "node:fs";
 import process from "node:process";
 import { isInit, missingPermissions } from "../lib/platform/host.ts";
 import { holdSignals } from "../lib/platform/init-signals.ts";
+import { wasClosed } from "../lib/platform/standard-streams.ts";
 import type { Ending } from "./ending.ts";
 import { versionLine } from "./version-line.ts";
 
@@ -58,6 +59,7 @@ async function main(args: readonly string[]): Promise<Ending> {
 }
 
 function wrote(line: string): boolean {
+  if (wasClosed(1)) return false;
   try {
     writeSync(1, line);
     return true;

@@ -1,6 +1,7 @@
 /** Standard output and standard error as a command sees them. */
 import { fstatSync, statSync } from "node:fs";
 import process from "node:process";
+import { wasClosed } from "../lib/platform/standard-streams.ts";
 import { type Colors, createColors, isDumb, wantsColor } from "./colors.ts";
 import { clipToWidth, widthOf } from "./width.ts";
 
@@ -77,6 +78,7 @@ export function isTerminal(descriptor: number): boolean {
  */
 function openOut(descriptor: 1 | 2, env: Shell["env"]): Out {
   const terminal = isTerminal(descriptor);
+  const closed = wasClosed(descriptor);
   let stream: NodeJS.WriteStream | null = null;
   let pending = 0;
   let failure: Error | null = null;
@@ -107,6 +109,7 @@ function openOut(descriptor: 1 | 2, env: Shell["env"]): Out {
     },
     colors: createColors(wantsColor(terminal, env)),
     write(text) {
+      if (closed && text !== "") failure ??= new Error("it is closed");
       if (failure !== null || text === "") return;
       pending++;
       const settle = leave();

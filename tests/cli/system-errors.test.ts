@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { explain } from "../../cli/errors.ts";
 import { openShell } from "../../cli/terminal.ts";
-import { runOrrery } from "../host/orrery.ts";
+import { openDatabase } from "../../lib/platform/sqlite.ts";
+import { orreryCommand, runOrrery } from "../host/orrery.ts";
 
 let home: string;
 beforeAll(() => void (home = mkdtempSync(join(tmpdir(), "orrery-system-"))));
@@ -36,6 +37,47 @@ test.skipIf(!existsSync("/dev/full"))("a version that could not be written is no
       closeSync(full);
     }
   }
+});
+
+const onDeno = orreryCommand()[0]?.endsWith("/deno") === true;
+const without = (closed: string) => ["/bin/sh", "-c", `exec "$@" ${closed}`, "sh"];
+const script = () => {
+  const path = join(home, "script.json");
+  writeFileSync(path, JSON.stringify({ replies: [{ text: "done" }] }));
+  return `script:${path}`;
+};
+
+test.skipIf(onDeno)("a command whose standard output is closed is no success (not Deno: it cannot tell)", async () => {
+  const commands = [["version"], ["--help"], ["tools", "--json"], ["config"], ["run", "--model", script(), "go"], [
+    "run",
+    "--model",
+    script(),
+    "-o",
+    "json",
+    "go",
+  ]];
+  for (const args of commands) {
+    const { code, stderr } = await runOrrery(args, { home, cwd: home, through: without(">&-") });
+    expect([args, code, stderr]).toEqual([args, 1, expect.stringContaining("Cannot write to standard output: it is closed")]);
+  }
+}, 30_000);
+
+test("closed standard streams are not taken by files of ours, and a journal is sound after a run without any", async () => {
+  const own = join(home, "closed");
+  for (const closed of [">&-", "2>&-", "<&-", "<&- >&- 2>&-"]) {
+    await runOrrery(["run", "--model", script(), "go"], { home: own, cwd: home, through: without(closed) });
+  }
+  const { code, stdout } = await runOrrery(["sessions", "list", "--json"], { home: own, cwd: home });
+  const { sessions } = JSON.parse(stdout) as { readonly sessions: readonly { readonly status: string; readonly turns: number }[] };
+  expect([code, sessions.map(({ status, turns }) => [status, turns])]).toEqual([0, Array.from({ length: 4 }, () => ["idle", 1])]);
+  const database = openDatabase(join(own, "data/journal.sqlite"), { busy_timeout_ms: 1000 });
+  expect(database.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
+  database.close();
+}, 30_000);
+
+test("a command whose standard error is closed does what it does", async () => {
+  const { code, stdout } = await runOrrery(["run", "--model", script(), "go"], { home, cwd: home, through: without("2>&-") });
+  expect([code, stdout]).toEqual([0, "done\n"]);
 });
 
 test("any other error of the system is no internal error", async () => {
