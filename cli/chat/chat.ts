@@ -49,7 +49,7 @@ export class Chat {
     this.#console = new Console(shell, history, {
       input: (text) => this.#input(text),
       interrupt: () => this.#interrupt(),
-      terminate: () => this.#leave("terminated"),
+      terminate: () => this.#leave("terminated", signalled("SIGTERM")),
       hangUp: () => this.#hangUp(),
       end: () => this.#leave("completed"),
       beforePrompt: () => this.#view.pause(),
@@ -213,17 +213,18 @@ export class Chat {
   }
 
   /** A turn that runs is stopped at a safe point; if that has been asked for already, at once. */
-  #leave(ending: Ending): void {
-    if (ending === "terminated" && this.#leaving !== null) this.#turn?.now.abort(STOPPED);
+  #leave(ending: Ending, reason = STOPPED): void {
+    if (ending === "terminated" && this.#leaving !== null) this.#turn?.now.abort(reason);
     this.#leaving ??= ending;
-    this.#turn?.stop.abort(STOPPED);
+    this.#turn?.stop.abort(reason);
     this.#question?.abort();
     this.#wake();
   }
 
+  /** The end of the terminal's input may have come first, and is then no wish of the user's. */
   #hangUp(): void {
-    this.#leave("terminated");
-    this.#turn?.now.abort(STOPPED);
+    this.#leaving = "terminated";
+    this.#leave("terminated", signalled("SIGHUP"));
   }
 
   async #guard(work: () => Promise<void>): Promise<void> {
@@ -246,3 +247,7 @@ export class Chat {
 }
 
 const STOPPED: StopReason = { reason: "cancelled", detail: "stopped by the user" };
+
+function signalled(signal: NodeJS.Signals): StopReason {
+  return { reason: "cancelled", detail: `${signal} received` };
+}

@@ -74,10 +74,14 @@ async function promptsOf(session: string): Promise<readonly string[]> {
   return messages.filter(({ role }) => role === "user").map(({ text }) => text);
 }
 
-async function turnsEnded(): Promise<number> {
+/** Why each turn of the session ended. */
+async function endsOfTurns(): Promise<readonly (string | undefined)[]> {
   const { stdout } = await runOrrery(["sessions", "events", (await sessions())[0]?.session ?? ""], { home: workspace.home });
-  return stdout.split("\n").filter((line) => line.includes('"turn_ended"')).length;
+  const lines = stdout.split("\n").filter((line) => line.includes('"turn_ended"'));
+  return lines.map((line) => (JSON.parse(line) as { readonly detail?: string }).detail);
 }
+
+const turnsEnded = async () => (await endsOfTurns()).length;
 
 const at = (path: string) => join(workspace.path, path);
 async function appears(path: string): Promise<void> {
@@ -260,7 +264,7 @@ describe.skipIf(!hasTerminal)("orrery chat", () => {
     await run.next("Mode plan");
     await workspace.write("go", "");
     expect((await run.ended()).code).toBe(143);
-    expect(existsSync(at("finished"))).toBe(true);
+    expect([existsSync(at("finished")), await endsOfTurns()]).toEqual([true, ["SIGTERM received"]]);
   }, LIMIT);
 
   test("a terminal that is closed ends the call that runs and the program, and the session goes on elsewhere", async () => {
@@ -272,7 +276,7 @@ describe.skipIf(!hasTerminal)("orrery chat", () => {
     run.hangUp();
     for (const pid of readFileSync(at("pids"), "utf8").trim().split(" ")) while (isAlive(Number(pid))) await delay(5);
     expect((await sessions())[0]?.status).toBe("idle");
-    expect(await turnsEnded()).toBe(1);
+    expect(await endsOfTurns()).toEqual(["SIGHUP received"]);
   }, LIMIT);
 
   test("a terminal that is closed at a question leaves the call unrun", async () => {

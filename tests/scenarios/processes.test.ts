@@ -28,6 +28,7 @@ interface Report {
   readonly calls: readonly { readonly is_error: boolean; readonly outcome: Record<string, unknown> }[];
   readonly events: readonly (Record<string, unknown> & { readonly type: string })[];
   readonly status: string;
+  readonly reason?: string;
 }
 
 interface Ending {
@@ -200,7 +201,7 @@ describe("orphans", () => {
     runtime.kill("SIGHUP");
     const { code, stdout } = await ended(runtime);
     const report = JSON.parse(stdout) as Report;
-    expect([code, report.status]).toEqual([143, "cancelled"]);
+    expect([code, report.status, report.reason]).toEqual([143, "cancelled", "SIGHUP received"]);
     expect(report.calls).toMatchObject([{ is_error: true, outcome: { kind: "cancelled" } }]);
     for (const pid of recordedPids()) expect([pid, isAlive(pid)]).toEqual([pid, false]);
   }, 30_000);
