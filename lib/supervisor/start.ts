@@ -23,7 +23,7 @@ export interface Program extends Pick<ProcessLaunch, "argv" | "cwd"> {
 const BUSY_PAUSES_MS = [10, 20, 40, 80, 160];
 
 export async function startProgram(launch: Program, env: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Start> {
-  const problem = findNul(launch, env) ?? checkFolder(launch.cwd);
+  const problem = findUnpassable(launch, env) ?? checkFolder(launch.cwd);
   if (problem !== null) return failed(launch, problem);
   const found = findProgram(launch, env["PATH"]);
   if (found.kind === "missing") return failed(launch, found.problem);
@@ -45,16 +45,26 @@ function failed(launch: Program, reason: string): Start {
   return { kind: "failed", problem: `Cannot start ${quote(launch.argv[0] ?? "")} in ${quote(launch.cwd)}: ${reason}` };
 }
 
-function findNul(launch: Program, env: Readonly<Record<string, string>>): string | null {
+/** What the program would be given otherwise than it stands here, or not at all. */
+function findUnpassable(launch: Program, env: Readonly<Record<string, string>>): string | null {
   if (launch.argv.length === 0) return "the command is empty";
-  const argument = launch.argv.findIndex((each) => each.includes("\0"));
-  if (argument >= 0) return `argument ${argument} has a NUL character, which no program can be given (EINVAL)`;
-  if (launch.cwd.includes("\0")) return "the directory has a NUL character (EINVAL)";
+  for (const [index, argument] of launch.argv.entries()) {
+    const fault = faultOf(argument);
+    if (fault !== null) return `argument ${index} has ${fault}`;
+  }
+  const fault = faultOf(launch.cwd);
+  if (fault !== null) return `the directory has ${fault}`;
   for (const [name, value] of Object.entries(env)) {
-    if (name === "" || name.includes("=") || name.includes("\0")) return `${quote(name)} cannot be the name of a variable (EINVAL)`;
-    if (value.includes("\0")) return `the variable ${name} has a NUL character, which no program can be given (EINVAL)`;
+    if (name === "" || name.includes("=") || faultOf(name) !== null) return `${quote(name)} cannot be the name of a variable (EINVAL)`;
+    const fault = faultOf(value);
+    if (fault !== null) return `the variable ${name} has ${fault}`;
   }
   return null;
+}
+
+function faultOf(text: string): string | null {
+  if (text.includes("\0")) return "a NUL character, which no program can be given (EINVAL)";
+  return text.isWellFormed() ? null : "half of a surrogate pair, which no program can be given (EILSEQ)";
 }
 
 function checkFolder(cwd: string): string | null {

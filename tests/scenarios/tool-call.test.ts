@@ -188,6 +188,15 @@ describe("exit code 1: an error result", () => {
     for (const words of ["path", "/n"]) expect(record.text).toContain(words);
   });
 
+  test("of half a character, in whose place another command would run", async () => {
+    const { code, record } = await call("bash", String.raw`{"command":"touch ran; printf 'a\ud800b'"}`);
+    expect([code, there("ran")]).toEqual([1, false]);
+    expect(record.refusal?.by).toBe("schema");
+    expect(record.text).toContain("- /command: This text has half of a surrogate pair, which UTF-8 cannot hold");
+    const whole = await call("bash", String.raw`{"command":"printf 'a\ud83d\ude00b'"}`);
+    expect([whole.code, whole.record.text]).toEqual([0, "a😀b"]);
+  });
+
   test("of an input that is no JSON object", async () => {
     await workspace.tool("any", "touch canary");
     for (const input of ["{nonsense", "[1]", '"text"', "{} {}"]) {

@@ -61,6 +61,15 @@ describe("a launch that cannot start", () => {
     expect(await problemOf(["true"], { cwd: "/tmp\0" })).toContain("the directory has a NUL character");
   });
 
+  test("says where half of a surrogate pair is, in whose place the program would be given another character", async () => {
+    expect(await problemOf(["true", "a", "b\ud800c"])).toContain("argument 2 has half of a surrogate pair");
+    expect(await problemOf(["true"], { env: { PATH, X: "\udc00" } })).toContain("the variable X has half of a surrogate pair");
+    expect(await problemOf(["true"], { env: { PATH, "X\udc00": "a" } })).toContain("cannot be the name of a variable");
+    expect(await problemOf(["true"], { cwd: "/tmp\ud800" })).toContain("the directory has half of a surrogate pair");
+    const { outcome } = await bench.sh("test 😀 = $(printf '\\360\\237\\230\\200')");
+    expect(outcome).toEqual({ kind: "exited", code: 0 });
+  });
+
   test("is refused for itself alone if it is malformed", async () => {
     const good = bench.sh("sleep 0.1; echo fine");
     expect(await problemOf(["true"], { timeout_ms: NaN })).toContain("malformed");

@@ -1,9 +1,10 @@
 /** [main thread] The built-ins as tools. */
 import { sha256 } from "../../session/digest.ts";
 import type { Run } from "../../session/launch.ts";
+import { illFormedPlaces } from "../../session/well-formed.ts";
 import { capped, readFailure, section, truncation } from "../ending.ts";
 import { lazyOwnSchema } from "../schema.ts";
-import type { ChildBrief, Plan, PlanContext, ReadResult, Tool } from "../tool.ts";
+import type { ChildBrief, Plan, PlanContext, ReadResult, Tool, Violation } from "../tool.ts";
 import type { JsonInput } from "../../session/json.ts";
 import { CATALOG, type CatalogRow } from "./catalog.ts";
 import type { BuiltinDefinition } from "./definition.ts";
@@ -28,7 +29,7 @@ function toTool(row: CatalogRow, definition: BuiltinDefinition): Tool {
     read_only,
     speculation_safe,
     approval,
-    check: ({ value, text }) => schema.check(value, text),
+    check: (input) => [...schema.check(input.value, input.text), ...halfCharacters(input)],
     plan: (input, context) => {
       if (definition.kind === "process") return { kind: "launch", launch: definition.plan(input, context) };
       const brief = definition.kind === "child" ? definition.brief(input.value, context) : null;
@@ -48,6 +49,14 @@ function toTool(row: CatalogRow, definition: BuiltinDefinition): Tool {
     },
     read: (run) => definition.kind === "process" ? readProcess(name, run) : readReply(name, run),
   };
+}
+
+/** Whatever a built-in is given goes to the system as UTF-8, which would silently be another text than the one allowed. */
+function halfCharacters({ value, text }: JsonInput): readonly Violation[] {
+  return illFormedPlaces(text, value).map(({ pointer, what }) => ({
+    pointer,
+    message: `This ${what} has half of a surrogate pair, which UTF-8 cannot hold; write the whole character`,
+  }));
 }
 
 type ChildDefinition = Extract<BuiltinDefinition, { kind: "child" }>;

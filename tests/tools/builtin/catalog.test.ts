@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { toInput } from "../../../lib/session/json.ts";
+import { parseArguments } from "../../../lib/session/arguments.ts";
+import { type JsonInput, toInput } from "../../../lib/session/json.ts";
 import { CATALOG, RESERVED_NAMES, runBuiltin } from "../../../lib/tools/builtin/catalog.ts";
 import { compileOwnSchema } from "../../../lib/tools/schema.ts";
 import { builtinTools } from "../../../lib/tools/builtin/tools.ts";
@@ -54,6 +55,22 @@ describe("the catalog of built-ins", () => {
     expect(builtinTools().map(({ name }) => name)).toEqual(
       CATALOG.filter(({ definition }) => definition !== undefined).map(({ name }) => name),
     );
+  });
+
+  test("refuses half of a surrogate pair in whatever a tool is given, saying where", () => {
+    const texts = CATALOG.flatMap(({ name, definition }) => textInputs(definition?.input_schema).map((input) => ({ name, input })));
+    expect(texts.length).toBeGreaterThan(20);
+    for (const { name, input } of texts) {
+      const half = parseInput(`{${JSON.stringify(input)}:"a\\ud800b"}`);
+      expect(violationsOf(name, half)).toContain(
+        `/${input} This text has half of a surrogate pair, which UTF-8 cannot hold; write the whole character`,
+      );
+      const whole = parseInput(`{${JSON.stringify(input)}:"a\\ud83d\\ude00b \\\\ud800"}`);
+      expect(violationsOf(name, whole).filter((each) => each.includes("surrogate"))).toEqual([]);
+    }
+    const deep = parseInput('{"path":"x","edits":[{"old_string":"a","new_string":"\\udc00"}],"\\ud800":1}');
+    const places = violationsOf("edit_file", deep).filter((each) => each.includes("surrogate")).map((each) => each.split(" ")[0]);
+    expect(places.sort()).toEqual(["/edits/0/new_string", "/\ufffd"]);
   });
 
   test("refuses to run what is not a tool of a host, as a reply", async () => {
@@ -168,3 +185,19 @@ describe("a built-in's result", () => {
     expect(failed?.result).toEqual({ is_error: true, text: "bash failed with exit code 2.\n[stdout]\n1 failed\n[stderr]\nexit" });
   });
 });
+
+function textInputs(schema: Readonly<Record<string, unknown>> | undefined): readonly string[] {
+  const properties = (schema?.["properties"] ?? {}) as Readonly<Record<string, { readonly type: string }>>;
+  return Object.entries(properties).flatMap(([name, { type }]) => type === "string" ? [name] : []);
+}
+
+function parseInput(text: string): JsonInput {
+  const parsed = parseArguments(text);
+  if (parsed.kind === "malformed") throw new Error(parsed.message);
+  return parsed.input;
+}
+
+function violationsOf(tool: string, input: JsonInput): readonly string[] {
+  const violations = builtinTools().find(({ name }) => name === tool)?.check(input) ?? [];
+  return violations.map(({ pointer, message }) => `${pointer} ${message}`);
+}
