@@ -1,5 +1,6 @@
 /** Whether a model's endpoint answers and takes the key, without asking the model anything: it is asked for its models. */
 import { readNetworkFault } from "../platform/network-fault.ts";
+import type { Answer } from "../platform/keeping-fetch.ts";
 import { fetchByRule } from "../platform/proxy.ts";
 import { createModel, type ModelSettings, parseModelName, type Provider } from "./providers.ts";
 
@@ -53,7 +54,7 @@ function toHeaders({ wire, keyVariable }: Provider, { env, headers = {} }: Model
   return { accept: "application/json", ...version, ...credentials, ...headers };
 }
 
-async function readText(response: Response): Promise<string> {
+async function readText(response: Answer): Promise<string> {
   let text = "";
   const decoder = new TextDecoder();
   for await (const chunk of response.body ?? []) {

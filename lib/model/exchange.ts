@@ -5,11 +5,12 @@
  * X2  No redirect is followed, so the key reaches no other host.
  * X3  Every failure is a `ModelError`, except an abort, which throws the signal's reason.
  */
+import type { Answer } from "../platform/keeping-fetch.ts";
 import { connectionError, type Place, refusalError } from "./fault.ts";
 import { BodyText, type Patience, settleWithin } from "./sse.ts";
 
 /** What we use of the global `fetch`. */
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+export type Fetch = (url: string, init: RequestInit) => Promise<Answer>;
 
 export interface Endpoint extends Place {
   readonly headers: Readonly<Record<string, string>>;
@@ -45,7 +46,7 @@ export async function post(endpoint: Endpoint, body: object, patience: Patience,
   return response.body === null ? NOTHING : new BodyText(response.body, patience, signal, (error) => connectionError(endpoint, error));
 }
 
-async function open(endpoint: Endpoint, body: object, idleMs: number, signal: AbortSignal): Promise<Response> {
+async function open(endpoint: Endpoint, body: object, idleMs: number, signal: AbortSignal): Promise<Answer> {
   const gaveUp = new AbortController();
   const init = {
     method: "POST",
@@ -73,7 +74,7 @@ async function open(endpoint: Endpoint, body: object, idleMs: number, signal: Ab
 const NOTHING: AnswerText = { next: () => Promise.resolve(null), close: () => {} };
 
 /** The start of a refusal's body; what cannot be read of it is left out. */
-async function peek(response: Response, patience: Patience, signal: AbortSignal): Promise<string> {
+async function peek(response: Answer, patience: Patience, signal: AbortSignal): Promise<string> {
   let text = "";
   if (response.body === null) return text;
   const until = performance.now() + Math.min(patience.idleMs(), MAX_REFUSAL_MS);

@@ -4,6 +4,7 @@
  * Order of an attempt: request → headers → chunks as they come → `finished`. A stream counts as complete if its
  * format said so; one that just ends is a transport error, and nothing of it is committed.
  */
+import { fetchKeepingAll } from "../platform/keeping-fetch.ts";
 import { fetchByRule } from "../platform/proxy.ts";
 import { AnswerReader, type Document, isDone, parseDocument } from "./documents.ts";
 import { type AnswerText, type Endpoint, type Fetch, post } from "./exchange.ts";
@@ -80,7 +81,7 @@ export function createWireModel<Habits>(settings: EndpointSettings, wire: Wire<H
 
 class Attempts<Habits> {
   readonly #wire: Wire<Habits>;
-  readonly #endpoint: Endpoint;
+  #endpoint: Endpoint;
   readonly #idleMs: number | undefined;
   readonly #replyMs: number;
   /** What the endpoint is known not to refuse. */
@@ -112,11 +113,20 @@ class Attempts<Habits> {
         if (unfinished && performance.now() - begun > this.#replyMs) throw endlessError(this.#endpoint, this.#replyMs);
       }
     } catch (error) {
-      if (!(reader.finished && isConnectionLoss(error))) throw error;
+      if (!(reader.finished && isConnectionLoss(error))) {
+        if (text !== null) this.#learnFrom(error);
+        throw error;
+      }
     } finally {
       text?.close();
     }
     for (const each of reader.close()) yield each;
+  }
+
+  /** An answer that broke off may have been there whole: the next attempt, and those after it, get all that arrives. */
+  #learnFrom(error: unknown): void {
+    if (this.#endpoint.fetch !== fetchByRule || !isConnectionLoss(error)) return;
+    this.#endpoint = { ...this.#endpoint, fetch: fetchKeepingAll };
   }
 
   #read(reader: WireReader, event: ServerEvent): void {

@@ -2,10 +2,12 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import process from "node:process";
+import { fetchKeepingAll } from "../../lib/platform/keeping-fetch.ts";
 import { fetchByRule, proxyFor } from "../../lib/platform/proxy.ts";
 
 const VARIABLES = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"];
 const KEY = { headers: { authorization: "Bearer sk-canary" } };
+const ASKING = { ...KEY, method: "POST", body: "{}" };
 
 let proxy: { readonly server: Server; readonly seen: string[] };
 let before: readonly (readonly [string, string | undefined])[];
@@ -58,12 +60,12 @@ async function stop(server: Server): Promise<void> {
 // First of all: Deno reads the variables of its common client once.
 describe("a request where the environment names a proxy", () => {
   test("goes through it if it is https, in a tunnel that shows no key", async () => {
-    await expect(fetchByRule("https://example.invalid/v1", KEY)).rejects.toThrow();
-    expect(proxy.seen).toEqual(["CONNECT example.invalid:443 "]);
+    for (const each of [fetchByRule, fetchKeepingAll]) await expect(each("https://example.invalid/v1", ASKING)).rejects.toThrow();
+    expect(proxy.seen).toEqual(["CONNECT example.invalid:443 ", "CONNECT example.invalid:443 "]);
   });
 
   test("goes straight to its server if it is plain http", async () => {
-    await expect(fetchByRule("http://example.invalid/v1", KEY)).rejects.toThrow();
+    for (const each of [fetchByRule, fetchKeepingAll]) await expect(each("http://example.invalid/v1", ASKING)).rejects.toThrow();
     expect(proxy.seen).toEqual([]);
   });
 
