@@ -187,7 +187,7 @@ class KeptEnd<S extends string> {
 }
 
 /** Not between the halves of a surrogate pair. */
-function borderBehind(text: string, at: number): number {
+export function borderBehind(text: string, at: number): number {
   const half = text.charCodeAt(at);
   return half >= 0xdc00 && half <= 0xdfff ? at + 1 : at;
 }

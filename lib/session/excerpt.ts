@@ -51,6 +51,11 @@ export function omissionMarker(missing_bytes: number): string {
   return `[… ${missing_bytes} bytes omitted …]`;
 }
 
+/** The same where only those who watch miss it: what the result has of it is another matter. */
+export function liveOmissionMarker(missing_bytes: number): string {
+  return `[… ${missing_bytes} bytes not shown live …]`;
+}
+
 function joinAround(head: string, missing: number, tail: string): string {
   const before = head === "" || head.endsWith("\n") ? head : `${head}\n`;
   return `${before}${omissionMarker(missing)}\n${tail}`;
@@ -85,7 +90,7 @@ function largest(most: number, fits: (count: number) => boolean, toBorder: (coun
 }
 
 /** `at`, or up to three bytes before it, if a character that goes on there began before. */
-function headBorder(bytes: Uint8Array, at: number): number {
+export function headBorder(bytes: Uint8Array, at: number): number {
   for (let back = 1; back <= 3 && back <= at; back++) {
     const byte = bytes[at - back] ?? 0;
     if ((byte & 0xc0) === 0x80) continue;
@@ -95,7 +100,7 @@ function headBorder(bytes: Uint8Array, at: number): number {
 }
 
 /** `at`, or up to three bytes after it, if a character that began before goes on there. */
-function tailBorder(bytes: Uint8Array, at: number): number {
+export function tailBorder(bytes: Uint8Array, at: number): number {
   for (let skip = 0; skip < 3 && at + skip < bytes.length; skip++) if (((bytes[at + skip] ?? 0) & 0xc0) !== 0x80) return at + skip;
   return ((bytes[at + 3] ?? 0) & 0xc0) === 0x80 ? at : Math.min(at + 3, bytes.length);
 }

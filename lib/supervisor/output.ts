@@ -1,10 +1,9 @@
 /**
- * What a process writes: one capture per stream, and the live view of both.
+ * What a process writes: one capture per stream. The live view of both is in live-output.ts.
  *
  * O1  Memory is bounded by the cap, whatever comes: the first bytes and the last are kept, the rest is counted. What is
  *     of use only as a whole may have more room, and gives it back as soon as there is no whole any more.
  * O2  Bytes are kept as bytes and decoded once, at the end, so no character is broken by where a chunk ended. NUL stays.
- * O3  The live view is coalesced and capped for the whole call; it says where it ends.
  */
 import type { Captured } from "../session/launch.ts";
 import { cutBytes, divideCap } from "../session/excerpt.ts";
@@ -100,19 +99,24 @@ class Grower {
   }
 }
 
-/** The last bytes. Its memory is taken when the first byte comes. */
-class Ring {
+/** The last bytes. Its memory grows as they come. */
+export class Ring {
   readonly #size: number;
-  #buffer: Uint8Array | null = null;
+  #buffer = new Uint8Array(0);
   #written = 0;
 
   constructor(size: number) {
     this.#size = size;
   }
 
+  /** How many it has. */
+  get length(): number {
+    return Math.min(this.#written, this.#size);
+  }
+
   push(chunk: Uint8Array): void {
     if (chunk.length === 0 || this.#size === 0) return;
-    this.#buffer ??= new Uint8Array(this.#size);
+    this.#reserve(this.#written + chunk.length);
     const kept = chunk.length > this.#size ? chunk.subarray(chunk.length - this.#size) : chunk;
     this.#written += chunk.length - kept.length;
     const at = this.#written % this.#size;
@@ -123,7 +127,6 @@ class Ring {
   }
 
   bytes(): Uint8Array {
-    if (this.#buffer === null) return new Uint8Array(0);
     if (this.#written <= this.#size) return this.#buffer.subarray(0, this.#written);
     const at = this.#written % this.#size;
     const ordered = new Uint8Array(this.#size);
@@ -131,49 +134,21 @@ class Ring {
     ordered.set(this.#buffer.subarray(0, at), this.#size - at);
     return ordered;
   }
+
+  /** The bytes and how many came before them; it is empty afterwards. */
+  take(): { readonly bytes: Uint8Array; readonly lost: number } {
+    const taken = { bytes: this.bytes(), lost: this.#written - this.length };
+    this.#buffer = new Uint8Array(0);
+    this.#written = 0;
+    return taken;
+  }
+
+  /** As long as it is not as large as it may be, nothing in it has gone round. */
+  #reserve(length: number): void {
+    if (this.#buffer.length === this.#size || length <= this.#buffer.length) return;
+    this.#buffer = new Uint8Array(this.#buffer.buffer.transfer(Math.min(this.#size, Math.max(length, this.#buffer.length * 2))));
+  }
 }
 
 export type StreamName = "stdout" | "stderr";
 export type OutputSink = (stream: StreamName, text: string) => void;
-
-const LIVE_INTERVAL_MS = 50;
-const LIVE_CAP_BYTES = 64 * 1024;
-const LIVE_END = "\n[… live output ends here; the result will have the rest …]\n";
-
-/** O3: passes on what a call writes while it writes. */
-export class LiveOutput {
-  readonly #sink: OutputSink;
-  readonly #decoders = { stdout: new TextDecoder("utf-8", { ignoreBOM: true }), stderr: new TextDecoder("utf-8", { ignoreBOM: true }) };
-  readonly #waiting = { stdout: "", stderr: "" };
-  #timer: ReturnType<typeof setTimeout> | null = null;
-  #left = LIVE_CAP_BYTES;
-
-  constructor(sink: OutputSink) {
-    this.#sink = sink;
-  }
-
-  push(stream: StreamName, chunk: Uint8Array): void {
-    if (this.#left <= 0) return;
-    const taken = chunk.length > this.#left ? chunk.subarray(0, this.#left) : chunk;
-    this.#left -= taken.length;
-    this.#waiting[stream] += this.#decoders[stream].decode(taken, { stream: true });
-    if (this.#left <= 0) this.#waiting[stream] += LIVE_END;
-    this.#timer ??= setTimeout(() => this.#flush(), LIVE_INTERVAL_MS);
-  }
-
-  /** Passes on what is waiting. Nothing comes after it. */
-  close(): void {
-    this.#left = 0;
-    this.#flush();
-  }
-
-  #flush(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
-    for (const stream of ["stdout", "stderr"] as const) {
-      const text = this.#waiting[stream];
-      this.#waiting[stream] = "";
-      if (text !== "") this.#sink(stream, text);
-    }
-  }
-}

@@ -16,8 +16,9 @@ import type { Census, Target } from "./census.ts";
 import { firstCause, UNWANTED } from "./first-cause.ts";
 import { LineReader } from "./frames.ts";
 import { endAll, type Ended } from "./kill.ts";
+import { LiveOutput } from "./live-output.ts";
 import { MESSAGE_LINE_BYTES, MessageRelay, type MessageSink, readMessageLine } from "./messages.ts";
-import { Capture, LiveOutput, type OutputSink, type StreamName } from "./output.ts";
+import { Capture, type OutputSink, type StreamName } from "./output.ts";
 import { startProgram } from "./start.ts";
 
 export interface ProcessJob {

@@ -1,5 +1,6 @@
 /** What a tool prints and says in an early run: told of the call that takes the run over, as if that had begun only now. */
 import { describe, expect, test } from "bun:test";
+import { Buffer } from "node:buffer";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { FeedEvent } from "../../lib/agent/feed.ts";
@@ -171,6 +172,24 @@ describe("what is held of a run", () => {
     expect(kept.at(-1)).toEqual(many.at(-1) as Said);
     expect(JSON.stringify(kept).length).toBeLessThan(256 * 1024);
     expect(heard(...Array.from({ length: 100_000 }, () => sent(""))).length).toBeLessThan(4000);
+  });
+
+  test("is bounded however long it prints: the end, and how much is missing before it", () => {
+    const lines = Array.from({ length: 20_000 }, (_none, index) => printed(`${index} 🎉\n`, index % 2 === 0 ? "stdout" : "stderr"));
+    const one = Array.from({ length: 20_000 }, (_none, index) => printed(`${index} 🎉\n`));
+    for (const all of [lines, one]) {
+      const kept = heard(sent("m"), ...all);
+      const texts = kept.flatMap((said) => said.kind === "printed" ? [said.text] : []);
+      const [, omitted = "", first = ""] = /^\[… (\d+) bytes not shown live …\]\n([^]*)$/.exec(texts[0] ?? "") ?? [];
+      const text = first + texts.slice(1).join("");
+      const whole = all.map((said) => said.kind === "printed" ? said.text : "").join("");
+      expect(whole.endsWith(text)).toBe(true);
+      expect(text.isWellFormed()).toBe(true);
+      expect(Buffer.byteLength(text) + Number(omitted)).toBe(Buffer.byteLength(whole));
+      expect(kept.length * 64 + text.length).toBeLessThan(100_000);
+      expect(kept).toContainEqual(sent("m"));
+    }
+    expect(JSON.stringify(heard(printed("x".repeat(50_000))))).not.toContain("not shown");
   });
 
   test("is told once, and what comes after it as it comes", () => {

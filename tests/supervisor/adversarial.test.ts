@@ -90,7 +90,8 @@ test("a tool that writes at full speed delays neither its own deadline nor the c
   expect(ms).toBeLessThan(2500);
   expect(run.stdout.bytes).toBeGreaterThan(1_000_000);
   expect(shown.length).toBeLessThan(50);
-  expect(shown.reduce((sum, length) => sum + length, 0)).toBeLessThan(70_000);
+  // 64 KiB at once and 16 a second, its end, and what says that there is more.
+  expect(shown.reduce((sum, length) => sum + length, 0)).toBeLessThan(75_000 + 17 * ms);
   expect(taggedPids(bench.runtime)).toEqual([]);
 }, 10_000);
 

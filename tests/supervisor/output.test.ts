@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import * as fc from "fast-check";
 import { cutMiddle } from "../../lib/session/excerpt.ts";
-import { Capture, LiveOutput } from "../../lib/supervisor/output.ts";
+import { Capture } from "../../lib/supervisor/output.ts";
 
 function captureWhole(cap: number, whole: number, ...texts: readonly string[]) {
   const captured = new Capture(cap, whole);
@@ -61,37 +61,5 @@ describe("Capture", () => {
 
   test("a cap of nothing shows nothing and still counts", () => {
     expect(capture(0, "abc")).toEqual({ text: "[… 3 bytes omitted …]\n", bytes: 3, cut: true });
-  });
-});
-
-describe("LiveOutput", () => {
-  test("puts together what comes at once, each stream in order", async () => {
-    const seen: string[] = [];
-    const live = new LiveOutput((stream, text) => seen.push(`${stream}:${text}`));
-    for (let index = 0; index < 1000; index++) live.push("stdout", Buffer.from("x"));
-    live.push("stderr", Buffer.from("y"));
-    await new Promise((resolve) => setTimeout(resolve, 120));
-    expect(seen).toEqual([`stdout:${"x".repeat(1000)}`, "stderr:y"]);
-    live.close();
-    expect(seen.length).toBe(2);
-  });
-
-  test("ends after its cap, and says so once", () => {
-    let seen = "";
-    const live = new LiveOutput((_stream, text) => seen += text);
-    for (let index = 0; index < 100; index++) live.push("stdout", Buffer.alloc(4096, "x"));
-    live.close();
-    expect(seen.match(/live output ends here/g)?.length).toBe(1);
-    expect(seen.length).toBeLessThan(66_000);
-  });
-
-  test("passes nothing on after it was closed", async () => {
-    const seen: string[] = [];
-    const live = new LiveOutput((_stream, text) => seen.push(text));
-    live.push("stdout", Buffer.from("a"));
-    live.close();
-    live.push("stdout", Buffer.from("b"));
-    await new Promise((resolve) => setTimeout(resolve, 80));
-    expect(seen).toEqual(["a"]);
   });
 });

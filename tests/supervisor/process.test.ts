@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { type Bench, isAlive, newCall, onDeno, openBench, type RunOptions, taggedPids, timed } from "../fixtures/supervision.ts";
@@ -65,6 +65,19 @@ describe("an ordinary call", () => {
     await bench.sh(`touch ${gate}`);
     expect((await run).stdout.text).toBe("early\nlate\n");
   });
+
+  test("shows it to the end, however much came before", async () => {
+    let shown = "";
+    const script =
+      "head -c 100000 /dev/zero | tr '\\0' x; echo; for n in 1 2 3; do echo line $n; until [ -e line$n ]; do sleep 0.02; done; done";
+    const onOutput = (_stream: string, text: string) => {
+      shown += text;
+      const last = /line ([123])\n$/.exec(shown)?.[1];
+      if (last !== undefined) writeFileSync(join(bench.folder, `line${last}`), "");
+    };
+    expect((await bench.sh(script, { timeout_ms: 20_000, onOutput })).outcome).toEqual({ kind: "exited", code: 0 });
+    expect(shown).toContain("line 1\nline 2\nline 3\n");
+  }, 30_000);
 });
 
 /** Cases 1, 2 and 4. */
