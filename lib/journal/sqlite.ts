@@ -8,6 +8,7 @@ import { SqliteIntake } from "./intake.ts";
 import {
   type Intake,
   type Journal,
+  JournalUnavailable,
   type Lease,
   LeaseLost,
   type LeaseOwner,
@@ -37,7 +38,7 @@ import {
 
 export interface SqliteJournalOptions {
   readonly path: string;
-  /** Told of what went wrong where nobody waits for an answer. */
+  /** Told of what went wrong where nobody waits for an answer, unless whoever used the journal was just told the same. */
   readonly onNotice?: (notice: { readonly code: "lease_not_renewed" | "lease_not_released"; readonly text: string }) => void;
   /** How long to wait for a file that another process keeps locked. */
   readonly patience_ms?: number;
@@ -66,6 +67,8 @@ class SqliteJournal implements Journal {
   readonly #held = new Set<HeldLease>();
   #renewal: ReturnType<typeof setInterval> | null = null;
   #renewing = false;
+  /** The last append failed as the journal cannot be used: whoever asked for it knows. */
+  #told = false;
   #listening: ReturnType<typeof setInterval> | null = null;
   #looking = false;
   #closing: Promise<void> | null = null;
@@ -81,7 +84,9 @@ class SqliteJournal implements Journal {
     const bodies = events.map((event) => JSON.stringify(toPlainEvent(event)));
     try {
       await this.#writer.submit(true, (store) => writeEvents(store, held, expected, events, bodies));
+      this.#told = false;
     } catch (error) {
+      if (error instanceof JournalUnavailable) this.#told = true;
       if (error instanceof LeaseLost) this.#lose(held);
       throw error;
     }
@@ -221,7 +226,10 @@ class SqliteJournal implements Journal {
     this.#listening = null;
   }
 
-  /** Never rejects: who holds a lease hears of its loss, and anything else is a notice. */
+  /**
+   * Never rejects. Who holds a lease hears of its loss; a journal that cannot be used costs nobody a lease, and is told to
+   * the next who uses it; anything else is a notice.
+   */
   async #renew(): Promise<void> {
     if (this.#renewing) return;
     this.#renewing = true;
@@ -230,7 +238,7 @@ class SqliteJournal implements Journal {
       const lost = await this.#writer.submit(false, (store) => leases.filter((lease) => !renewLease(store, lease)));
       for (const lease of lost) if (this.#held.has(lease)) this.#lose(lease);
     } catch (error) {
-      this.#notify({ code: "lease_not_renewed", text: String(error) });
+      if (!(error instanceof JournalUnavailable)) this.#notify({ code: "lease_not_renewed", text: String(error) });
     } finally {
       this.#renewing = false;
     }
@@ -240,7 +248,8 @@ class SqliteJournal implements Journal {
   async #close(): Promise<void> {
     this.#stopListening();
     await this.#writer.close((store) => this.#tokens.forEach((token) => dropLease(store, token))).catch((error: unknown) => {
-      this.#notify({ code: "lease_not_released", text: String(error) });
+      if (error instanceof JournalUnavailable && (this.#told || this.#tokens.size === 0)) return;
+      this.#notify({ code: "lease_not_released", text: error instanceof JournalUnavailable ? error.message : String(error) });
     });
     for (const lease of [...this.#held]) this.#forget(lease);
   }
