@@ -37,9 +37,9 @@ async function readInput(what: "prompt" | "input"): Promise<string> {
   return decode(Buffer.concat(chunks), what);
 }
 
-/** Bytes that are no text are not replaced in silence: what is run is what was written. */
+/** Bytes that are no text are not replaced in silence: what is run is what was written, without a byte order mark. */
 function decode(bytes: Uint8Array, what: string): string {
-  if (isUtf8(bytes)) return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+  if (isUtf8(bytes)) return new TextDecoder().decode(bytes);
   const offset = firstBadByte(bytes);
   const byte = (bytes[offset] ?? 0).toString(16).padStart(2, "0");
   throw new UsageError(

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import * as v from "valibot";
 import { ConfigError } from "../config/error.ts";
+import { withoutByteOrderMark } from "../session/byte-order-mark.ts";
 import type { Usage } from "../session/outcome.ts";
 
 const amount = v.pipe(v.number(), v.minValue(0));
@@ -39,7 +40,7 @@ export function withCost(usage: Usage, price: Price | null): Usage {
 
 function readPrices(path: string): v.InferOutput<typeof Prices> {
   try {
-    return v.parse(Prices, JSON.parse(readFileSync(path, "utf8")));
+    return v.parse(Prices, JSON.parse(withoutByteOrderMark(readFileSync(path, "utf8"))));
   } catch (error) {
     const reason = error instanceof v.ValiError ? `${v.getDotPath(error.issues[0]) ?? "it"}: ${error.message}` : (error as Error).message;
     throw new ConfigError(`Cannot use the price table "${path}": ${reason}`, { cause: error });

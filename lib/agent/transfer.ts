@@ -91,6 +91,9 @@ function readLine(bytes: Uint8Array, number: number, session: string): { readonl
     if (text.endsWith("\r")) {
       throw new UnsoundLog("it ends with a carriage return, so the file was changed on its way: lines end with \\n alone");
     }
+    if (text.startsWith("\ufeff")) {
+      throw new UnsoundLog("it begins with a byte order mark, so the file was changed on its way: take that off");
+    }
     const event = upcast(JSON.parse(text));
     checkPlace(event, number, session);
     return { event, text };

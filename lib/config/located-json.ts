@@ -4,6 +4,7 @@
  * no Unicode.
  */
 import { faultPosition } from "../session/arguments.ts";
+import { withoutByteOrderMark } from "../session/byte-order-mark.ts";
 
 /** From 1. Columns count UTF-16 units. */
 export interface Position {
@@ -25,7 +26,7 @@ export type Path = readonly (string | number)[];
 const MAX_DEPTH = 64;
 
 export function parseLocated(source: string): LocatedJson {
-  const text = source.startsWith("\ufeff") ? source.slice(1) : source;
+  const text = withoutByteOrderMark(source);
   const fault = (message: string, offset: number): LocatedJson => ({ kind: "fault", message, position: toPosition(text, offset) });
   let value: unknown;
   try {

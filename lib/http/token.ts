@@ -3,6 +3,7 @@ import { closeSync, constants, fstatSync, mkdirSync, openSync, readFileSync, wri
 import { dirname } from "node:path";
 import process from "node:process";
 import { ConfigError } from "../config/error.ts";
+import { withoutByteOrderMark } from "../session/byte-order-mark.ts";
 import { Credentials, newToken } from "./auth.ts";
 
 /**
@@ -35,7 +36,7 @@ function readToken(path: string): string | null {
     if ((mode & 0o077) !== 0 || (owner !== undefined && uid !== owner && uid !== 0)) {
       throw new ConfigError(`Cannot use the token file "${path}" as others may read it: it must be yours, with mode 600`);
     }
-    const token = readFileSync(descriptor, "utf8").replace(/\r?\n$/, "");
+    const token = withoutByteOrderMark(readFileSync(descriptor, "utf8")).replace(/\r?\n$/, "");
     checkToken(token, path);
     return token;
   } finally {

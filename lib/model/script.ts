@@ -1,6 +1,7 @@
 /** The file format of scripted models: one JSON document, described with an example in docs/models.md. */
 import * as v from "valibot";
 import { faultPosition } from "../session/arguments.ts";
+import { withoutByteOrderMark } from "../session/byte-order-mark.ts";
 import { type Json, numberToken, parseKeepingNumbers } from "../session/json.ts";
 import { Finish, ModelErrorKind, type Usage } from "../session/outcome.ts";
 import type { CallFragment } from "./growing-call.ts";
@@ -47,7 +48,8 @@ export class ScriptError extends Error {
 }
 
 /** @throws {ScriptError} */
-export function parseScript(text: string): Script {
+export function parseScript(source: string): Script {
+  const text = withoutByteOrderMark(source);
   let value: unknown;
   try {
     value = parseKeepingNumbers(text);

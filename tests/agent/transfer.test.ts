@@ -108,6 +108,7 @@ describe("a log that is taken in", () => {
       [without("call_ended"), "line 9: a step cannot begin while call_"],
       [renumbered([...sample, prompted(session, 14, "again")]), "line 14: it begins turn 1, and turn 1 was there before"],
       [lines(sample).replaceAll("\n", "\r\n"), "line 1: it ends with a carriage return"],
+      [`\ufeff${lines(sample)}`, "line 1: it begins with a byte order mark"],
     ];
     for (const [text, reason] of cases) expect(await refusal(text)).toContain(reason);
     const future = { v: 1, session, seq: 0, at: "2026-11-01T00:00:00.000Z", type: "planet_seen" };
