@@ -306,7 +306,7 @@ const completions = buildCommand<CompletionsFlags, [shell: CompletionsShell], Co
     flags: {
       name: {
         kind: "parsed",
-        parse: filled,
+        parse: text,
         optional: true,
         placeholder: "command",
         brief: "For another name of this program, such as a link called stella (default: the one it is called by)",

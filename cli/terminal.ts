@@ -17,6 +17,8 @@ export interface Out {
   flushed(): Promise<void>;
   /** Why writing failed; a reader that went away is not a failure. */
   readonly failure: Error | null;
+  /** Nothing that is written arrives any more, whyever. */
+  readonly isLost: boolean;
 }
 
 /** What every command gets: where data and talk go, and the environment. */
@@ -122,6 +124,9 @@ function openOut(descriptor: 1 | 2, env: Shell["env"]): Out {
     },
     async flushed() {
       if (pending > 0) await new Promise<void>((resolve) => wake = resolve);
+    },
+    get isLost() {
+      return failure !== null;
     },
     get failure() {
       return failure !== null && "code" in failure && failure.code === "EPIPE" ? null : failure;

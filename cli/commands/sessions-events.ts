@@ -10,7 +10,7 @@ const FOLLOW_EVERY_MS = 200;
 export async function sessionEvents(shell: Shell, flags: EventsFlags, id: string): Promise<Ending> {
   return await withAgent<Ending>(shell, {}, async (agent) => {
     let after = await printEvents(shell, agent, id, flags.after);
-    while (flags.follow) {
+    while (flags.follow && !shell.out.isLost) {
       await delay(FOLLOW_EVERY_MS);
       after = await printEvents(shell, agent, id, after);
     }

@@ -108,6 +108,7 @@ describe("Screen", () => {
       colors: createColors(false),
       flushed: () => Promise.resolve(),
       failure: null,
+      isLost: false,
     };
     const screen = new Screen({ out, err: out, env: {} });
     screen.shell.out.write("a");

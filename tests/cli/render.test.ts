@@ -179,6 +179,7 @@ function paper(terminal: boolean): Out & { readonly text: string } {
     colors: createColors(terminal),
     flushed: () => Promise.resolve(),
     failure: null,
+    isLost: false,
     get text() {
       return text;
     },

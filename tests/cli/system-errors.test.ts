@@ -75,6 +75,13 @@ test("closed standard streams are not taken by files of ours, and a journal is s
   database.close();
 }, 30_000);
 
+test.skipIf(onDeno)("following a session ends where nobody can be told (not Deno: it cannot tell)", async () => {
+  const { stdout } = await runOrrery(["run", "--model", script(), "-o", "json", "go"], { home, cwd: home });
+  const { session } = JSON.parse(stdout) as { readonly session: string };
+  const { code, stderr } = await runOrrery(["sessions", "events", session, "--follow"], { home, through: without(">&-") });
+  expect([code, stderr]).toEqual([1, "orrery: Cannot write to standard output: it is closed\n"]);
+}, 30_000);
+
 test("a command whose standard error is closed does what it does", async () => {
   const { code, stdout } = await runOrrery(["run", "--model", script(), "go"], { home, cwd: home, through: without("2>&-") });
   expect([code, stdout]).toEqual([0, "done\n"]);

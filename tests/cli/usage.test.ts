@@ -60,7 +60,6 @@ describe("the command line refuses", () => {
     ["trust", ""],
     ["doctor", "--server", ""],
     ["man", "--output", ""],
-    ["completions", "bash", "--name", ""],
     ["sessions", "import", ""],
     ["sessions", "show", ""],
     ["sessions", "resume", ""],
