@@ -8,6 +8,7 @@ import type { Ending } from "./ending.ts";
 import { explain } from "./errors.ts";
 import { writeFailure } from "./failure.ts";
 import { fold } from "./fold.ts";
+import { CAUSES, type HeldSignals } from "./held-signals.ts";
 import { flush, openShell, type Out, type Shell } from "./terminal.ts";
 
 /** How far a word may be from what there is for "did you mean": git's weights, and not as far, as our names are short. */
@@ -26,9 +27,11 @@ const application = buildApplication(commandTree, {
   },
 });
 
-export async function commandLine(args: readonly string[]): Promise<Ending> {
-  const shell = openShell();
-  const ending = await runCommand(shell, args);
+/** @param held signals since the start; a command that heeds them takes them over. */
+export async function commandLine(args: readonly string[], held: HeldSignals | null = null): Promise<Ending> {
+  const shell: Shell = { ...openShell(), held };
+  const command = runCommand(shell, args);
+  const ending = held === null ? await command : await Promise.race([command, interrupted(shell, args, held)]);
   await flush(shell);
   if (shell.out.failure === null) return ending;
   shell.err.write(`orrery: Cannot write to standard output: ${shell.out.failure.message}\n`);
@@ -64,6 +67,16 @@ function withEmptyValues(args: readonly string[]): readonly string[] {
   const options = escape === -1 ? args : args.slice(0, escape);
   const split = options.flatMap((arg) => /^--[a-z][\w-]*=$/i.test(arg) ? [arg.slice(0, -1), ""] : [arg]);
   return [...split, ...args.slice(options.length)];
+}
+
+/** Whoever asked for JSON gets it, though nobody heeded the signal. Never resolves once somebody does. */
+async function interrupted(shell: Shell, args: readonly string[], held: HeldSignals): Promise<Ending> {
+  const signal = await held.first;
+  if (held.isTaken) return await new Promise<never>(() => {});
+  const ending = CAUSES[signal];
+  if (!shell.out.isUsed) await writeFailure(shell, args, { ending, message: `${signal} received` }, false);
+  shell.out.seal();
+  return ending;
 }
 
 interface StricliProcess {

@@ -59,7 +59,7 @@ async function driveInterruptibly(
   drive: Drive,
   timeout_ms: number | null,
 ): Promise<Ending> {
-  const interruption = listenForInterruption(shell.err);
+  const interruption = listenForInterruption(shell);
   const timeout = timeout_ms === null ? {} : { timeout_ms };
   const options = { stop: interruption.stop, now: interruption.now, ...timeout };
   try {

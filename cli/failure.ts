@@ -20,9 +20,15 @@ export async function writeFailure({ out }: Shell, args: readonly string[], fail
       return out.write(toLine(toEvent(failure)));
     case "report": {
       const { toReport } = await import("./report.ts");
-      return out.write(toLine(toReport({ session: null, model: null, result: null, reason: failure.message, inert: null })));
+      const cut = failure.ending === "interrupted" || failure.ending === "terminated" ? { status: "cancelled" as const } : {};
+      return out.write(toLine(toReport({ session: null, model: null, result: null, ...cut, reason: failure.message, inert: null })));
     }
   }
+}
+
+/** Whether standard output must not end with nothing, whatever happens. Events that were asked for are whole without an end. */
+export function mustReport(args: readonly string[]): boolean {
+  return formOf(args) !== "none" && !isCommand(args, "sessions", "events");
 }
 
 /** An error where events are expected. It is none, and has no number. */

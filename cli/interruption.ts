@@ -1,8 +1,9 @@
 /** Signals, as the two ways in which a turn can be stopped: at a safe point, or at once. */
 import process from "node:process";
-import { ignoresSignal } from "../lib/platform/proc.ts";
+import { ignoredAmong } from "../lib/platform/ignored-signals.ts";
 import type { StopReason } from "../mod.ts";
-import type { Out } from "./terminal.ts";
+import { CAUSES, HEARD, type Heard } from "./held-signals.ts";
+import type { Shell } from "./terminal.ts";
 
 export interface Interruption {
   readonly stop: AbortSignal;
@@ -11,10 +12,6 @@ export interface Interruption {
   readonly cause: "interrupted" | "terminated" | null;
   close(): void;
 }
-
-/** A terminal that goes away ends what ran in it, unless `nohup` says otherwise. */
-const CAUSES = { SIGINT: "interrupted", SIGTERM: "terminated", SIGHUP: "terminated" } as const;
-type Heard = keyof typeof CAUSES;
 
 const AT_A_SAFE_POINT = "Stopping at the next safe point; once more to stop at once";
 
@@ -29,7 +26,7 @@ export interface Manner {
 const OF_A_TURN: Manner = { told: AT_A_SAFE_POINT, hangUpIsFinal: true };
 
 /** The first signal stops at a safe point, the second at once, a third ends the process as if nobody listened. */
-export function listenForInterruption(err: Out, { told, hangUpIsFinal } = OF_A_TURN): Interruption {
+export function listenForInterruption({ err, held }: Pick<Shell, "err" | "held">, { told, hangUpIsFinal } = OF_A_TURN): Interruption {
   const stop = new AbortController();
   const now = new AbortController();
   let cause: Interruption["cause"] = null;
@@ -46,12 +43,13 @@ export function listenForInterruption(err: Out, { told, hangUpIsFinal } = OF_A_T
     close();
   };
   // Deno 2.9 takes back what was to be ignored: it must be listened to for that.
-  const deaf = (signal: Heard) => signal === "SIGHUP" && ignoresSignal(signal);
-  const listeners = (Object.keys(CAUSES) as Heard[]).map((signal) => ({ signal, listen: deaf(signal) ? () => {} : () => receive(signal) }));
+  const isDeaf = held === null ? ignoredAmong(["SIGHUP"]).length > 0 : !held.hears("SIGHUP");
+  const listeners = HEARD.map((signal) => ({ signal, listen: signal === "SIGHUP" && isDeaf ? () => {} : () => receive(signal) }));
   const close = () => {
     for (const { signal, listen } of listeners) process.off(signal, listen);
   };
   for (const { signal, listen } of listeners) process.on(signal, listen);
+  for (const signal of held?.take() ?? []) receive(signal);
 
   return {
     stop: stop.signal,

@@ -8,9 +8,10 @@
 import { writeSync } from "node:fs";
 import process from "node:process";
 import { isInit, missingPermissions } from "../lib/platform/host.ts";
-import { holdSignals } from "../lib/platform/init-signals.ts";
+import { holdSignals as holdAllSignals } from "../lib/platform/init-signals.ts";
 import { wasClosed } from "../lib/platform/standard-streams.ts";
 import type { Ending } from "./ending.ts";
+import type { HeldSignals } from "./held-signals.ts";
 import { versionLine } from "./version-line.ts";
 
 const EXIT_CODES: Readonly<Record<Ending, number>> = {
@@ -32,7 +33,7 @@ process.exit(await start(process.argv.slice(2)));
 /** As the first process of a container it only looks after itself, run once more beneath. */
 async function start(args: readonly string[]): Promise<number> {
   if (isInit() && missingPermissions().length === 0) {
-    const signals = holdSignals();
+    const signals = holdAllSignals();
     const { runBeneath } = await import("../lib/platform/init.ts");
     return await runBeneath(args, signals);
   }
@@ -54,8 +55,17 @@ async function main(args: readonly string[]): Promise<Ending> {
     const { hiddenProgram } = await import("./hidden-program.ts");
     return await hiddenProgram(first, args.slice(1));
   }
+  const held = await holdSignals(args);
   const { commandLine } = await import("./command-line.ts");
-  return await commandLine(args);
+  return await commandLine(args, held);
+}
+
+/** Before the rest is loaded, and only for who must get something whatever happens: to listen costs about a millisecond. */
+async function holdSignals(args: readonly string[]): Promise<HeldSignals | null> {
+  const { mustReport } = await import("./failure.ts");
+  if (!mustReport(args)) return null;
+  const { HeldSignals } = await import("./held-signals.ts");
+  return new HeldSignals();
 }
 
 function wrote(line: string): boolean {

@@ -7,6 +7,8 @@ export interface RunFacts {
   readonly session: string | null;
   readonly model: string | null;
   readonly result: TurnResult | null;
+  /** Of a run without a result; absent: it failed. */
+  readonly status?: "cancelled";
   /** Why it ended, if it did not complete. */
   readonly reason?: string;
   /** What could not be used because the workspace is not trusted. */
@@ -31,11 +33,11 @@ export function toInert({ workspace, policy: { trust } }: Workshop): Inert | nul
   };
 }
 
-export function toReport({ session, model, result, reason, inert, events }: RunFacts): object {
+export function toReport({ session, model, result, status, reason, inert, events }: RunFacts): object {
   const why = reason ?? result?.error?.message ?? result?.detail;
   return {
     schema_version: 1,
-    status: result?.reason ?? "failed",
+    status: result?.reason ?? status ?? "failed",
     text: result?.text ?? "",
     session,
     model,

@@ -3,6 +3,7 @@ import { fstatSync, statSync } from "node:fs";
 import process from "node:process";
 import { wasClosed } from "../lib/platform/standard-streams.ts";
 import { type Colors, createColors, isDumb, wantsColor } from "./colors.ts";
+import type { HeldSignals } from "./held-signals.ts";
 import { clipToWidth, widthOf } from "./width.ts";
 
 export interface Out {
@@ -13,6 +14,10 @@ export interface Out {
   readonly canRewrite: boolean;
   readonly columns: number;
   readonly colors: Colors;
+  /** Whether anything was written. */
+  readonly isUsed: boolean;
+  /** What is written from now on is dropped. */
+  seal(): void;
   /** Resolves when everything written has left the process, or cannot any more. */
   flushed(): Promise<void>;
   /** Why writing failed; a reader that went away is not a failure. */
@@ -26,10 +31,12 @@ export interface Shell {
   readonly out: Out;
   readonly err: Out;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Signals that wait for a command that heeds them; null: they do what they do to every program. */
+  readonly held: HeldSignals | null;
 }
 
 export function openShell(): Shell {
-  return { out: openOut(1, process.env), err: openOut(2, process.env), env: { ...process.env } };
+  return { out: openOut(1, process.env), err: openOut(2, process.env), env: { ...process.env }, held: null };
 }
 
 export async function flush(shell: Shell): Promise<void> {
@@ -84,6 +91,8 @@ function openOut(descriptor: 1 | 2, env: Shell["env"]): Out {
   let stream: NodeJS.WriteStream | null = null;
   let pending = 0;
   let failure: Error | null = null;
+  let isUsed = false;
+  let isSealed = false;
   let wake = () => {};
 
   const open = (): NodeJS.WriteStream => {
@@ -111,8 +120,10 @@ function openOut(descriptor: 1 | 2, env: Shell["env"]): Out {
     },
     colors: createColors(wantsColor(terminal, env)),
     write(text) {
-      if (closed && text !== "") failure ??= new Error("it is closed");
-      if (failure !== null || text === "") return;
+      if (text === "" || isSealed) return;
+      if (closed) failure ??= new Error("it is closed");
+      if (failure !== null) return;
+      isUsed = true;
       pending++;
       const settle = leave();
       try {
@@ -121,6 +132,12 @@ function openOut(descriptor: 1 | 2, env: Shell["env"]): Out {
         // Deno 2.9 throws from write itself, for instance when the disk is full.
         settle(error instanceof Error ? error : new Error(String(error)));
       }
+    },
+    get isUsed() {
+      return isUsed;
+    },
+    seal() {
+      isSealed = true;
     },
     async flushed() {
       if (pending > 0) await new Promise<void>((resolve) => wake = resolve);

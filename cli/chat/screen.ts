@@ -7,8 +7,8 @@ export class Screen {
   readonly #waiting: (() => void)[] = [];
   #held = false;
 
-  constructor({ out, err, env }: Shell) {
-    this.shell = { env, out: this.#gate(out), err: this.#gate(err) };
+  constructor({ out, err, env, held }: Shell) {
+    this.shell = { env, held, out: this.#gate(out), err: this.#gate(err) };
   }
 
   hold(): void {

@@ -57,7 +57,7 @@ export async function demo(shell: Shell, _flags: NoFlags): Promise<Ending> {
   if (workspace === undefined) return "failed";
   const model = `script:${join(workspace, "script.json")}`;
   let began = false;
-  const interruption = listenForInterruption(shell.err);
+  const interruption = listenForInterruption(shell);
   try {
     const options = { workspace, model, trustWorkspace: true };
     return await withAgent(shell, options, async (agent) => {

@@ -9,7 +9,7 @@ import type { Shell } from "../terminal.ts";
 /** Serves until a signal comes. The ending is that of the signal only if a turn had to be cut off. */
 export async function serve(shell: Shell, flags: ServeFlags): Promise<Ending> {
   const log = await openServerLog(flags.logFormat ?? (shell.err.isTerminal ? "text" : "json"), (line) => shell.err.write(line));
-  const interruption = listenForInterruption(shell.err, { told: "", hangUpIsFinal: false });
+  const interruption = listenForInterruption(shell, { told: "", hangUpIsFinal: false });
   try {
     return await withAgent<Ending>(shell, { ...agentOptions(flags), onNotice: log.notice }, async (agent) => {
       const server = await startServer(agent, { ...serverOptions(flags), env: shell.env });

@@ -12,7 +12,7 @@ import { createWaiting } from "../waiting.ts";
 
 export async function callTool(shell: Shell, flags: ToolCallFlags, name: string): Promise<Ending> {
   const text = await readToolInput(flags.input);
-  const interruption = listenForInterruption(shell.err);
+  const interruption = listenForInterruption(shell);
   const waiting = createWaiting(shell.err, `running ${name}`);
   try {
     const approver = createApprover(shell, () => waiting.stop(), () => waiting.start());

@@ -4,7 +4,6 @@
  */
 import { Buffer } from "node:buffer";
 import { closeSync, openSync, readdirSync, readSync } from "node:fs";
-import { constants } from "node:os";
 import process from "node:process";
 import { processStartTime } from "./identity.ts";
 
@@ -34,12 +33,6 @@ export function hasProc(): boolean {
 export function readStat(pid: number): ProcessStat | null {
   const text = readText(`/proc/${pid}/stat`);
   return text === null || text === "" ? null : parseStat(text);
-}
-
-/** Whether this process ignores the signal, as `nohup` has it for its children. False where nobody can tell, and once it is listened to. */
-export function ignoresSignal(name: "SIGHUP"): boolean {
-  const ignored = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readText(`/proc/${process.pid}/status`) ?? "")?.[1] ?? "0";
-  return ((BigInt(`0x${ignored}`) >> BigInt(constants.signals[name] - 1)) & 1n) === 1n;
 }
 
 /** Pids of all processes that we can see, in ascending order. */

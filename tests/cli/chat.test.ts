@@ -109,8 +109,10 @@ describe("Screen", () => {
       flushed: () => Promise.resolve(),
       failure: null,
       isLost: false,
+      isUsed: true,
+      seal: () => {},
     };
-    const screen = new Screen({ out, err: out, env: {} });
+    const screen = new Screen({ out, err: out, env: {}, held: null });
     screen.shell.out.write("a");
     screen.hold();
     screen.shell.err.write("b");

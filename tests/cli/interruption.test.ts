@@ -1,11 +1,14 @@
 /** Pins what signals do to a run, and what a reader that goes away does. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { ChildProcess } from "node:child_process";
+import { type ChildProcess, spawnSync } from "node:child_process";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
+import { mustReport } from "../../cli/failure.ts";
+import { sourceCommand } from "../fixtures/supervision.ts";
 import { type Ended, ended, runOrrery, signal, startOrrery } from "../host/orrery.ts";
 
 let home = "";
@@ -72,6 +75,65 @@ describe("a run that is interrupted", () => {
     expect(sessions.map(({ status }) => status)).toEqual(sessions.map(() => "idle"));
     const again = await runOrrery(["run", "--session", sessions[0]?.session ?? "", "hello?"], { home, cwd: home });
     expect([again.code, again.stdout]).toEqual([0, "Done.\n"]);
+  }, 20_000);
+});
+
+/** Resolves once the process listens for the signal, instead of just ending by it. */
+async function listensFor(child: ChildProcess, name: "SIGINT" | "SIGTERM"): Promise<void> {
+  const bit = 1n << BigInt(constants.signals[name] - 1);
+  const caught = async () =>
+    BigInt(`0x${/^SigCgt:\s*([0-9a-f]+)$/m.exec(await readFile(`/proc/${child.pid}/status`, "utf8"))?.[1] ?? "0"}`);
+  while (((await caught()) & bit) === 0n) await delay(1);
+}
+
+describe("a command that is interrupted before it began", () => {
+  const early = (name: string, ...args: readonly string[]) => {
+    const [program = "", ...rest] = sourceCommand("./programs/early-interruption.ts");
+    const env = { ...process.env, ORRERY_HOME: home, HOME: home };
+    return spawnSync(program, [...rest, name, ...args], { encoding: "utf8", cwd: home, env, input: "" });
+  };
+
+  for (
+    const [name, code, kind] of [["SIGINT", 130, "interrupted"], ["SIGTERM", 143, "terminated"], ["SIGHUP", 143, "terminated"]] as const
+  ) {
+    test(`by ${name}: whoever asked for JSON gets it, in the form that was asked for`, () => {
+      const reason = `${name} received`;
+      const report = early(name, "run", "-o", "json", "--model", "script:none.json", "go");
+      expect(report.status).toBe(code);
+      expect(JSON.parse(report.stdout)).toMatchObject({
+        schema_version: 1,
+        status: "cancelled",
+        session: null,
+        steps: 0,
+        calls: [],
+        reason,
+      });
+      const line = early(name, "run", "-o", "stream-json", "--model", "script:none.json", "go");
+      expect([line.status, line.stdout]).toEqual([code, `${JSON.stringify({ type: "error", kind, message: reason })}\n`]);
+      const object = early(name, "sessions", "list", "--json");
+      expect([object.status, JSON.parse(object.stdout)]).toEqual([code, { schema_version: 1, error: { kind, message: reason } }]);
+    });
+  }
+
+  test("where nobody asked for JSON it ends by the signal, as any program does", () => {
+    const asked = [["run", "-o", "json"], ["sessions", "resume", "x", "-o=stream-json"], ["tools", "call", "x", "--json"]];
+    const others = [["run", "go"], ["run", "--", "--json"], ["sessions", "list"], ["sessions", "events", "x", "--json"], ["chat"]];
+    expect([asked.map(mustReport), others.map(mustReport)]).toEqual([asked.map(() => true), others.map(() => false)]);
+  });
+
+  test("twice: it ends by the signal, whatever it was asked for", () => {
+    expect(early("SIGINT,SIGINT", "run", "-o", "json", "go").signal).toBe("SIGINT");
+  });
+
+  test("while it waits for its prompt: whoever asked for JSON gets it", async () => {
+    if (process.platform !== "linux") return; // Only /proc tells who listens.
+    for (const [name, code] of [["SIGINT", 130], ["SIGTERM", 143]] as const) {
+      const child = startOrrery(["run", "--output-format", "json"], { home, cwd: home, open: true });
+      await listensFor(child, name);
+      signal(child, name);
+      const result = await ended(child);
+      expect([result.code, reportOf(result)]).toMatchObject([code, { status: "cancelled", reason: `${name} received` }]);
+    }
   }, 20_000);
 });
 

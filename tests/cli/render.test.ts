@@ -166,7 +166,7 @@ function delta(text: string): LiveEvent {
 function screen({ terminal }: { readonly terminal: boolean }) {
   const out = paper(terminal);
   const err = paper(terminal);
-  return { out, err, renderer: new Renderer({ out, err, env: {} }) };
+  return { out, err, renderer: new Renderer({ out, err, env: {}, held: null }) };
 }
 
 function paper(terminal: boolean): Out & { readonly text: string } {
@@ -180,6 +180,8 @@ function paper(terminal: boolean): Out & { readonly text: string } {
     flushed: () => Promise.resolve(),
     failure: null,
     isLost: false,
+    isUsed: true,
+    seal: () => {},
     get text() {
       return text;
     },
