@@ -5,8 +5,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
-import { type Answer, answerRaw, type Linger, refuseUnread, respond } from "./exchange.ts";
+import { type Answer, answerRaw, refuseUnread, respond } from "./exchange.ts";
 import { watchPeers } from "./peers.ts";
+import type { SendLimits } from "./sending.ts";
+import { Unsent } from "./unsent.ts";
 
 export interface Listener {
   readonly port: number;
@@ -15,7 +17,7 @@ export interface Listener {
   close(grace_ms: number): Promise<void>;
 }
 
-export interface ListenLimits extends Linger {
+export interface ListenLimits extends SendLimits {
   readonly head_ms: number;
   readonly request_ms: number;
   /** Of a connection between two requests. */
@@ -24,6 +26,10 @@ export interface ListenLimits extends Linger {
   readonly check_ms: number;
   readonly head_bytes: number;
   readonly connections: number;
+  /** Of answers that are not taken, on all connections. */
+  readonly unsent_bytes: number;
+  /** Nobody who took something within this time is given up for them. */
+  readonly unsent_ms: number;
   /** How often streams are looked at for peers that are gone. */
   readonly peers_ms: number;
 }
@@ -38,6 +44,9 @@ export const LIMITS: ListenLimits = {
   connections: 2048,
   linger_bytes: 16 * 1024 * 1024,
   linger_ms: 2000,
+  stall_ms: 20_000,
+  unsent_bytes: 256 * 1024 * 1024,
+  unsent_ms: 1000,
   peers_ms: 5000,
 };
 
@@ -61,8 +70,9 @@ export async function listen(answer: Answer, where: Place): Promise<Listener> {
   };
   const answers = new Set<Promise<void>>();
   const peers = watchPeers(limits.peers_ms);
+  const unsent = new Unsent(limits.unsent_bytes, limits.unsent_ms);
   const take = (ask: Answer) => (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    const answered = respond(ask, { incoming, outgoing, limits, peers }).finally(() => answers.delete(answered));
+    const answered = respond(ask, { incoming, outgoing, limits, peers, unsent }).finally(() => answers.delete(answered));
     answers.add(answered);
   };
   const server = createServer(options, take(answer));

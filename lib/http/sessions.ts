@@ -10,9 +10,12 @@ import { placeOf } from "./place.ts";
 import { Problem } from "./problem.ts";
 import { answer, checkBody, checkPath, checkQuery, describe, takesNoQuery } from "./routes.ts";
 import * as api from "./schemas.ts";
+import { sharedBody } from "./sending.ts";
 import { etagOf, openedBody, stateDocument } from "./state.ts";
 
 const LIST_ROWS = 50;
+/** A body of its own is copied for each answer. */
+const SHARED_BYTES = 1024 * 1024;
 
 export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk, cursors: Cursors): void {
   app.post(
@@ -71,7 +74,10 @@ export function addSessionRoutes(app: Hono<AppEnv>, desk: Desk, cursors: Cursors
       const view = await desk.view(c.req.valid("param").id);
       const headers = { etag: etagOf(view), "cache-control": "no-cache" };
       if (matches(c.req.header("if-none-match"), headers.etag)) return c.body(null, 304, headers);
-      return c.body(stateDocument(view).bytes, 200, { ...headers, "content-type": "application/json" });
+      const document = stateDocument(view);
+      const type = { ...headers, "content-type": "application/json" };
+      if (c.env?.connection === undefined || document.length < SHARED_BYTES) return c.body(document, 200, type);
+      return c.body(sharedBody(document), 200, { ...type, "content-length": String(document.length) });
     },
   );
 

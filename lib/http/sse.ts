@@ -6,10 +6,10 @@
  * W2  The next batch is asked for when the last one was taken, and that is given in pieces: what is in flight is one piece,
  *     whoever reads how slowly.
  * W3  A reader that takes nothing for `stall_ms` while something waits for it is cut off; it can come back with its id.
- *     Time in which this process itself was held up is not the reader's.
  */
 import { Buffer } from "node:buffer";
 import type { Batch, Line } from "../agent/readers.ts";
+import { Stall } from "./stall.ts";
 
 export interface StreamFormat {
   readonly content_type: string;
@@ -57,8 +57,6 @@ export function streamBatches(format: StreamFormat, source: StreamSource): Reada
 
 /** One event may be of megabytes: on a slow way its reader takes some of it all the time. */
 const PIECE_BYTES = 64 * 1024;
-/** A timer that is late by more than this part of its time says that nothing was looked after, readers neither. */
-const HELD_UP = 0.1;
 
 class BatchWriter implements UnderlyingDefaultSource<Uint8Array> {
   readonly #format: StreamFormat;
@@ -66,7 +64,8 @@ class BatchWriter implements UnderlyingDefaultSource<Uint8Array> {
   #next: Promise<IteratorResult<Batch, void>> | null = null;
   /** Of the batch that is being given. */
   #rest: Uint8Array = new Uint8Array();
-  #stall: ReturnType<typeof setTimeout> | null = null;
+  /** W3. */
+  #stall: Stall | null = null;
   #greeted = false;
   #ended = false;
 
@@ -76,7 +75,7 @@ class BatchWriter implements UnderlyingDefaultSource<Uint8Array> {
   }
 
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-    this.#clearStall();
+    this.#stall?.end();
     try {
       const piece = await this.#piece();
       if (this.#ended) return;
@@ -85,7 +84,8 @@ class BatchWriter implements UnderlyingDefaultSource<Uint8Array> {
         return controller.close();
       }
       controller.enqueue(piece);
-      this.#awaitReader(controller);
+      this.#stall ??= new Stall(this.#source.times.stall_ms, () => this.#cutOff(controller));
+      this.#stall.begin();
     } catch (error) {
       if (this.#ended) return;
       this.#end("failed");
@@ -93,15 +93,9 @@ class BatchWriter implements UnderlyingDefaultSource<Uint8Array> {
     }
   }
 
-  /** W3. */
-  #awaitReader(controller: ReadableStreamDefaultController<Uint8Array>): void {
-    const { stall_ms } = this.#source.times;
-    const due = performance.now() + stall_ms;
-    this.#stall = setTimeout(() => {
-      if (performance.now() - due > stall_ms * HELD_UP) return this.#awaitReader(controller);
-      this.#end("stalled");
-      controller.error(new Error("The reader takes nothing"));
-    }, stall_ms);
+  #cutOff(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    this.#end("stalled");
+    controller.error(new Error("The reader takes nothing"));
   }
 
   cancel(): void {
@@ -134,13 +128,8 @@ class BatchWriter implements UnderlyingDefaultSource<Uint8Array> {
     return batch.kind === "reset" ? Buffer.from(this.#format.reset(batch)) : encode(batch.lines, this.#format);
   }
 
-  #clearStall(): void {
-    if (this.#stall !== null) clearTimeout(this.#stall);
-    this.#stall = null;
-  }
-
   #end(how: StreamEnd): void {
-    this.#clearStall();
+    this.#stall?.end();
     if (this.#ended) return;
     this.#ended = true;
     this.#source.stop();

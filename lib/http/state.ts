@@ -9,36 +9,33 @@ import { conversation, entriesOf } from "../session/transcript.ts";
 
 type Asking = Extract<CallState["status"], { kind: "asking" }>;
 
-export interface StateDocument {
-  /** JSON. */
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Quoted, as a header has it. */
-  readonly etag: string;
-}
+type Bytes = Uint8Array<ArrayBuffer>;
 
-/** Larger documents are made anew each time. */
+/** Larger ones are kept only for as long as somebody is being sent one. */
 const KEPT_BYTES = 4 * 1024 * 1024;
-const kept = new WeakMap<SessionState, Map<string, StateDocument>>();
+const kept = new WeakMap<SessionState, Map<string, { deref(): Bytes | undefined }>>();
 
-export function stateDocument(view: SessionView): StateDocument {
+/** JSON. */
+export function stateDocument(view: SessionView): Bytes {
   const { state, status, queued } = view;
   // What waits changes without an event.
   if (queued.length > 0) return toDocument(view);
-  const known = kept.get(state) ?? new Map<string, StateDocument>();
-  const before = known.get(status);
+  const known = kept.get(state) ?? new Map<string, { deref(): Bytes | undefined }>();
+  const before = known.get(status)?.deref();
   if (before !== undefined) return before;
-  const document = toDocument(view);
-  if (document.bytes.length <= KEPT_BYTES) kept.set(state, known.set(status, document));
-  return document;
+  const bytes = toDocument(view);
+  kept.set(state, known.set(status, bytes.length <= KEPT_BYTES ? { deref: () => bytes } : new WeakRef(bytes)));
+  return bytes;
 }
 
+/** Quoted, as a header has it. */
 export function etagOf({ state, status, queued }: SessionView): string {
   const waiting = queued.length === 0 ? "" : `-${sha256(JSON.stringify(queued)).slice(0, 16)}`;
   return `"${state.seq}-${status}${waiting}"`;
 }
 
-function toDocument(view: SessionView): StateDocument {
-  return { bytes: new TextEncoder().encode(JSON.stringify(toBody(view))), etag: etagOf(view) };
+function toDocument(view: SessionView): Bytes {
+  return new TextEncoder().encode(JSON.stringify(toBody(view)));
 }
 
 /** Head of a session, for the answer to its creation. */

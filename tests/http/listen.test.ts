@@ -3,6 +3,8 @@ import { connect, type Socket } from "node:net";
 import type { Answer } from "../../lib/http/exchange.ts";
 import { LIMITS, listen, type Listener, type ListenLimits } from "../../lib/http/listen.ts";
 import { gonePeers, watchPeers } from "../../lib/http/peers.ts";
+import { sharedBody } from "../../lib/http/sending.ts";
+import { Unsent } from "../../lib/http/unsent.ts";
 
 let listener: Listener | null = null;
 let sockets: Socket[] = [];
@@ -36,7 +38,11 @@ async function ask(request: string): Promise<Asked> {
   socket.write(request);
   const until = (part: string) =>
     new Promise<void>((resolve, reject) => {
-      const look = () => text.includes(part) && resolve();
+      const look = () => {
+        if (!text.includes(part)) return;
+        socket.off("data", look);
+        resolve();
+      };
       socket.on("data", look);
       closed.then(() => reject(new Error(`closed after: ${text}`)));
       look();
@@ -58,6 +64,9 @@ test("its limits (a pin)", () => {
     connections: 2048,
     linger_bytes: 16_777_216,
     linger_ms: 2000,
+    stall_ms: 20_000,
+    unsent_bytes: 268_435_456,
+    unsent_ms: 1000,
     peers_ms: 5000,
   });
 });
@@ -169,6 +178,98 @@ describe("a connection", () => {
     second.socket.write("GET / HTTP/1.1\r\nHost: x\r\nX-Say: again\r\n\r\n");
     await second.until("again");
   }, 10_000);
+});
+
+/** More than the kernel takes for both ends. */
+const LARGE = 24 * 1024 * 1024;
+const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+
+describe("an answer that is not taken", () => {
+  /** Asks and reads only the beginning of what comes. */
+  async function askAndStop(request = GET): Promise<Asked> {
+    const asked = await ask(request);
+    await asked.until("200");
+    asked.socket.pause();
+    return asked;
+  }
+
+  const large = {
+    "that is held for its client": () => new Response("x".repeat(LARGE)),
+    "that others are given too": () => {
+      const headers = { "content-length": String(LARGE) };
+      return new Response(sharedBody(new Uint8Array(LARGE).fill(120)), { headers });
+    },
+  };
+  for (const [which, answer] of Object.entries(large)) {
+    test(`has its connection ended: one ${which}`, async () => {
+      await serve(answer, { stall_ms: 300 });
+      const asked = await askAndStop();
+      // Ends when every answer is out, or after longer than this test may take.
+      await listener?.close(600_000);
+      asked.socket.resume();
+      await asked.closed;
+      expect(asked.text().length).toBeLessThan(LARGE);
+    }, 20_000);
+
+    test(`is sent whole to who takes it slowly: one ${which}`, async () => {
+      await serve(answer, { stall_ms: 1500 });
+      const asked = await ask(GET);
+      let taken = 0;
+      asked.socket.on("data", (bytes: Uint8Array) => {
+        taken += bytes.length;
+        asked.socket.pause();
+        setTimeout(() => asked.socket.resume(), bytes.length / 5000);
+      });
+      while (taken < LARGE) await new Promise((resolve) => setTimeout(resolve, 20));
+      asked.socket.write(GET.replace("GET", "HEAD"));
+      await asked.until("x".repeat(20) + "HTTP/1.1 200");
+      expect(asked.text().toLowerCase()).toContain(`content-length: ${LARGE}\r\n`);
+    }, 30_000);
+  }
+
+  test("is not what waits behind an answer that is still being made", async () => {
+    const answers = [
+      () => new Promise<Response>((resolve) => setTimeout(() => resolve(new Response("first")), 1000)),
+      () => new Response(`${"x".repeat(1_000_000)}second`),
+    ];
+    await serve(() => answers.shift()?.() ?? refuse(), { stall_ms: 200 });
+    const asked = await ask(GET + GET);
+    await asked.until("second");
+    expect(asked.text()).toContain("first");
+  }, 20_000);
+
+  test("costs the connection that took nothing for the longest time, once all of them hold too much", async () => {
+    await serve(large["that is held for its client"], { stall_ms: 600_000, unsent_bytes: LARGE * 1.5, unsent_ms: 50 });
+    const first = await askAndStop();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const second = await askAndStop();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const closing = listener?.close(600_000);
+    second.socket.resume();
+    await closing;
+    await second.closed;
+    first.socket.resume();
+    await first.closed;
+    expect(second.text().length).toBeGreaterThan(LARGE);
+    expect(first.text().length).toBeLessThan(LARGE);
+  }, 30_000);
+
+  test("is kept for those who took something just now", async () => {
+    const gone: string[] = [];
+    const unsent = new Unsent(100, 60_000);
+    const held = [unsent.hold(90, () => gone.push("a")), unsent.hold(90, () => gone.push("b"))];
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(gone).toEqual([]);
+    for (const each of held) each.release();
+    const others = new Unsent(100, 0);
+    const oldest = others.hold(60, () => gone.push("a"));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    others.hold(40, () => gone.push("b"));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    oldest.taken();
+    others.hold(10, () => gone.push("c"));
+    expect(gone).toEqual(["b"]);
+  });
 });
 
 describe("a peer that is gone", () => {

@@ -2,6 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { startServer } from "../../lib/http/serve.ts";
+import { stateDocument } from "../../lib/http/state.ts";
+import { openSqliteJournal } from "../../lib/journal/sqlite.ts";
+import type { SessionEvent } from "../../lib/session/event.ts";
+import { newOwner, newSession, opened, prompted, turnEnded } from "../fixtures/journal/events.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "../fixtures/server.ts";
 
 let subject: TestServer;
@@ -323,4 +327,23 @@ describe("removing a session", () => {
     expect((await subject.ask("DELETE", `/v1/sessions/${held}`)).body.type).toBe("urn:orrery:problem:held");
     expect((await subject.ask("POST", `/v1/sessions/${held}/prompts`, { text: "x" })).body.type).toBe("urn:orrery:problem:held");
   });
+});
+
+test("a large state is one document for all who are being sent it, and comes whole", async () => {
+  const session = newSession();
+  const journal = openSqliteJournal({ path: join(subject.workspace.home, "data/journal.sqlite") });
+  const lease = await journal.acquire(session, newOwner());
+  const turns = [1, 2, 3, 4, 5].flatMap((
+    turn,
+  ) => [prompted(session, 2 * turn, "é".repeat(1_000_000), turn), turnEnded(session, 2 * turn + 1, turn)]);
+  await journal.append(lease, 0, [{ ...opened(session), workspace: subject.workspace.path } as SessionEvent, ...turns]);
+  await journal.close();
+  const { desk } = subject.server;
+  const document = stateDocument(await desk.view(session));
+  expect(stateDocument(await desk.view(session))).toBe(document);
+  const path = `/v1/sessions/${session}`;
+  const [{ text, headers }, head] = [await subject.ask("GET", path), await subject.ask("HEAD", path)];
+  expect(text).toBe(new TextDecoder().decode(document));
+  expect([headers, head.headers].map((each) => each.get("content-length"))).toEqual([String(document.length), String(document.length)]);
+  expect(head.text).toBe("");
 });
