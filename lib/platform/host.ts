@@ -99,6 +99,18 @@ export function isInit(): boolean {
   return process.pid === 1 && process.platform === "linux";
 }
 
+/** The variable that has turned off the JIT of Bun's engine, as `NAME=value`; null: none has. Nothing of the C library can be called then. */
+export function jitSwitch(): string | null {
+  const value = bun === null ? undefined : process.env[USE_JIT];
+  return value !== undefined && /^(?:0|false|no)$/i.test(value) ? `${USE_JIT}=${value}` : null;
+}
+
+const USE_JIT = "BUN_JSC_useJIT";
+
+export function noJitRemedy(): string {
+  return jitSwitch() === null ? "let it have memory that can be written and executed" : `unset ${USE_JIT}`;
+}
+
 /** What Deno may be allowed. It lets nobody look into `/proc` who is not allowed everything. */
 const PERMISSIONS = ["run", "read", "write", "env", "net", "ffi", "sys", "import"];
 

@@ -2,8 +2,9 @@
  * The few functions of the C library that neither host offers, bound once each. What cannot be bound here (a permission
  * that is missing, a library of another name) is a value that says why: what needs it must say what it cannot promise.
  */
+import { existsSync } from "node:fs";
 import process from "node:process";
-import { bun, deno } from "./host.ts";
+import { bun, deno, noJitRemedy } from "./host.ts";
 
 /** `i32`: int. `u64`: unsigned long. `pointer`: to a view, or null. */
 export type NativeType = "i32" | "u64" | "pointer";
@@ -22,7 +23,10 @@ export function bindLibrary<Names extends string>(wanted: Readonly<Record<Names,
     try {
       return { kind: "bound", calls: bun === null ? bindOnDeno(name, wanted) : bindOnBun(name, wanted) };
     } catch (error) {
-      refusals.push(`${name}: ${(error as Error).message}`);
+      const { message } = error as Error;
+      // Another library would help as little.
+      if (message.includes("requires the JIT")) return { kind: "unbound", problem: `the engine runs without its JIT: ${noJitRemedy()}` };
+      refusals.push(`${name}: ${message}`);
     }
   }
   return { kind: "unbound", problem: `the C library could not be loaded (${refusals.join("; ")})` };
@@ -67,9 +71,12 @@ function mapEntries<T, U>(record: Readonly<Record<string, T>>, map: (value: T, n
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value, name)]));
 }
 
-/** glibc first, then musl, which names its library after the architecture. */
+/**
+ * The one that is loaded already. glibc and musl both know it by the first name; whatever else is asked for by a bare
+ * name, Bun looks for in the current directory too (1.4.5), and that is the workspace's.
+ */
 function libraryNames(): readonly string[] {
-  if (process.platform === "darwin") return ["libSystem.B.dylib"];
-  const machine = process.arch === "arm64" ? "aarch64" : "x86_64";
-  return ["libc.so.6", `libc.musl-${machine}.so.1`, `ld-musl-${machine}.so.1`];
+  if (process.platform === "darwin") return ["/usr/lib/libSystem.B.dylib"];
+  const musl = `/lib/ld-musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`;
+  return ["libc.so.6", ...(existsSync(musl) ? [musl] : [])];
 }

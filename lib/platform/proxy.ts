@@ -9,12 +9,16 @@ import process from "node:process";
 import { deno, type DenoHost, type DenoHttpClient } from "./host.ts";
 
 /** `fetch` by the rules above. */
-export function fetchByRule(url: string | URL, init: RequestInit = {}): Promise<Response> {
+export function fetchByRule(url: string | URL, given: RequestInit = {}): Promise<Response> {
   const { hostname } = new URL(url);
+  const init = { ...given, ...QUIETLY };
   if (!goesStraight(url)) return fetch(url, init);
   if (deno !== null) return fetch(url, { ...init, client: straightClient(hostname, deno) } as RequestInit);
   return exempting(hostname, () => fetch(url, init));
 }
+
+/** Else BUN_CONFIG_VERBOSE_FETCH has Bun print each request, with the key in it. Elsewhere this is not looked at. */
+const QUIETLY = { verbose: false };
 
 export interface ProxySetting {
   readonly variable: string;

@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { spawn } from "node:child_process";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import process from "node:process";
 import { fetchKeepingAll } from "../../lib/platform/keeping-fetch.ts";
 import { fetchByRule, proxyFor } from "../../lib/platform/proxy.ts";
+import { sourceCommand } from "../fixtures/supervision.ts";
 
 const VARIABLES = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"];
 const KEY = { headers: { authorization: "Bearer sk-canary" } };
@@ -78,6 +80,19 @@ describe("a request where the environment names a proxy", () => {
     await stop(server);
     expect([proxy.seen, process.env["NO_PROXY"], process.env["no_proxy"]]).toEqual([[], "intranet.example", undefined]);
   });
+});
+
+test("a request is not printed, with its key, because the environment has Bun print requests", async () => {
+  const server = await startServer();
+  const [program = "", ...args] = sourceCommand("./programs/fetch-by-rule.ts");
+  const env = { ...process.env, BUN_CONFIG_VERBOSE_FETCH: "curl" };
+  // Not spawnSync: the server is ours.
+  const child = spawn(program, [...args, `http://127.0.0.1:${portOf(server)}/`], { env });
+  let printed = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => void (printed += String(chunk)));
+  await new Promise((resolve) => child.on("close", resolve));
+  await stop(server);
+  expect(printed).toBe("200 the server itself\n");
 });
 
 describe("proxyFor()", () => {

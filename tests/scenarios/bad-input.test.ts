@@ -7,7 +7,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { type FixtureEndpoint, httpError, startEndpoint } from "../fixtures/endpoint.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
-import { ended, runOrrery, startOrrery } from "../host/orrery.ts";
+import { ended, orreryCommand, runOrrery, startOrrery } from "../host/orrery.ts";
 
 let workspace: TestWorkspace;
 let endpoint: FixtureEndpoint | null;
@@ -21,6 +21,8 @@ afterEach(async () => {
   await endpoint?.close();
   await workspace.remove();
 });
+
+const onDeno = orreryCommand()[0]?.endsWith("/deno") === true;
 
 const KEYS = ["schema_version", "status", "text", "session", "model", "steps", "calls", "usage", "speculation", "reason"];
 
@@ -50,6 +52,12 @@ async function freePort(): Promise<number> {
 }
 
 describe("a model that cannot be used", () => {
+  test.skipIf(onDeno)("5: an environment that turns off what every call needs (not Deno, which does not know it)", async () => {
+    const model = await workspace.script({ text: "x" });
+    await expectFailure(["--model", model, "go"], 5, "BUN_JSC_useJIT=0 turns off the JIT", { env: { BUN_JSC_useJIT: "0" } });
+    expect((await runOrrery(["version"], { home: workspace.home, env: { BUN_JSC_useJIT: "0" } })).code).toBe(0);
+  });
+
   test("a name that is no model's: 5, with the choices", async () => {
     await expectFailure(["--model", "nonsense", "go"], 5, "PROVIDER/MODEL");
   });

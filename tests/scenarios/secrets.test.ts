@@ -127,6 +127,19 @@ describe("secrets of the environment", () => {
     expect(leaks()).toEqual([]);
   }, 60_000);
 
+  test("are not printed because the environment has Bun print requests", async () => {
+    endpoint = await startEndpoint([chatReply({ text: "so" })]);
+    const local = ["--model", "local/test", "--base-url", endpoint.url];
+    const environment = { ...SECRETS, BUN_CONFIG_VERBOSE_FETCH: "curl" };
+    const { code, stdout, stderr } = await runOrrery(["run", ...local, "go"], {
+      cwd: workspace.path,
+      home: workspace.home,
+      env: environment,
+    });
+    expect([code, stdout]).toEqual([0, "so\n"]);
+    expect(stderr).not.toMatch(/canary|authorization|curl/i);
+  });
+
   test("do not come back in what an endpoint says of them", async () => {
     const key = SECRETS.ORRERY_LOCAL_API_KEY;
     endpoint = await startEndpoint([
