@@ -22,6 +22,8 @@ afterEach(async () => {
   await workspace.remove();
 });
 
+/** `bun main.ts` itself needs no current directory. */
+const isSourceOnBun = orreryCommand()[0] === process.execPath && process.versions["bun"] !== undefined;
 const onDeno = orreryCommand()[0]?.endsWith("/deno") === true;
 
 const KEYS = ["schema_version", "status", "text", "session", "model", "steps", "calls", "usage", "speculation", "reason"];
@@ -52,6 +54,15 @@ async function freePort(): Promise<number> {
 }
 
 describe("a model that cannot be used", () => {
+  test.skipIf(isSourceOnBun)("1: a current directory that was deleted, as the host itself says before our code runs", async () => {
+    const through = ["/bin/sh", "-c", 'mkdir gone && cd gone && rmdir ../gone && exec "$@"', "sh"];
+    for (const args of [["version"], ["run", "--output-format", "json", "go"]]) {
+      const { code, stdout, stderr } = await runOrrery(args, { cwd: workspace.path, home: workspace.home, through });
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toMatch(/current working directory/);
+    }
+  });
+
   test.skipIf(onDeno)("5: an environment that turns off what every call needs (not Deno, which does not know it)", async () => {
     const model = await workspace.script({ text: "x" });
     await expectFailure(["--model", model, "go"], 5, "BUN_JSC_useJIT=0 turns off the JIT", { env: { BUN_JSC_useJIT: "0" } });
