@@ -43,6 +43,11 @@ export class AnswerReader {
     }
   }
 
+  /** Of an answer that broke off: the document, if it was one and all of it had come. */
+  salvage(): readonly ServerEvent[] {
+    return this.#isDocument && isWhole(this.#text) ? [{ data: this.#text }] : [];
+  }
+
   #begin(chunk: string | null): readonly ServerEvent[] {
     const ended = chunk === null;
     this.#text += chunk ?? "";
@@ -98,6 +103,16 @@ function parse(place: Place, event: ServerEvent): unknown {
   } catch {
     if (event.unterminated || event.data.trim() === "") return undefined;
     throw unreadableError(place, "the endpoint sent a line that is not JSON", event.data);
+  }
+}
+
+function isWhole(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    // It is only the beginning of one.
+    return false;
   }
 }
 

@@ -99,10 +99,11 @@ class Attempts<Habits> {
     const names = namesIn(request);
     const reader = this.#wire.createReader(this.#endpoint, names);
     const begun = performance.now();
+    let answer: AnswerReader | null = null;
     let text: AnswerText | null = null;
     try {
       text = await this.#ask(request, names, reader, signal);
-      const answer = new AnswerReader(this.#endpoint, this.#idleMs === undefined ? QUIET_MS : this.#idleMs * 5);
+      answer = new AnswerReader(this.#endpoint, this.#idleMs === undefined ? QUIET_MS : this.#idleMs * 5);
       for (let chunk: string | null = ""; chunk !== null && !reader.ended;) {
         chunk = await text.next();
         for (const event of answer.read(chunk)) {
@@ -113,10 +114,13 @@ class Attempts<Habits> {
         if (unfinished && performance.now() - begun > this.#replyMs) throw endlessError(this.#endpoint, this.#replyMs);
       }
     } catch (error) {
-      if (!(reader.finished && isConnectionLoss(error))) {
-        if (text !== null) this.#learnFrom(error);
+      if (answer === null || !isConnectionLoss(error)) throw error;
+      for (const event of answer.salvage()) this.#read(reader, event);
+      if (!reader.finished) {
+        this.#keepAllFromNowOn();
         throw error;
       }
+      for (const each of reader.take()) yield each;
     } finally {
       text?.close();
     }
@@ -124,9 +128,8 @@ class Attempts<Habits> {
   }
 
   /** An answer that broke off may have been there whole: the next attempt, and those after it, get all that arrives. */
-  #learnFrom(error: unknown): void {
-    if (this.#endpoint.fetch !== fetchByRule || !isConnectionLoss(error)) return;
-    this.#endpoint = { ...this.#endpoint, fetch: fetchKeepingAll };
+  #keepAllFromNowOn(): void {
+    if (this.#endpoint.fetch === fetchByRule) this.#endpoint = { ...this.#endpoint, fetch: fetchKeepingAll };
   }
 
   #read(reader: WireReader, event: ServerEvent): void {

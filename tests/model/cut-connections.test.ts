@@ -31,6 +31,18 @@ const streams: Readonly<Record<Wire, string>> = {
   ),
 };
 
+/** The same reply as one document. */
+const documents: Readonly<Record<Wire, object>> = {
+  chat: { choices: [{ index: 0, message: { role: "assistant", content: "whole" }, finish_reason: "stop" }] },
+  responses: {
+    object: "response",
+    status: "completed",
+    error: null,
+    output: [{ type: "message", id: "m", content: [{ type: "output_text", text: "whole" }] }],
+  },
+  anthropic: { type: "message", model: "m", content: [{ ...BLOCK, text: "whole" }], stop_reason: "end_turn", usage: {} },
+};
+
 /** What is sent for a stream, always short of the end of the body. */
 const framings: Readonly<Record<string, (text: string) => readonly [head: string, body: Uint8Array]>> = {
   "chunked coding without its last chunk": (text) => [headOf("Transfer-Encoding: chunked"), chunkOf(Buffer.from(text))],
@@ -87,5 +99,18 @@ for (const wire of Object.keys(models) as Wire[]) {
     const [head, body] = [headOf("Transfer-Encoding: chunked"), chunkOf(Buffer.from(half))];
     const { model } = await modelFor(wire, (socket) => void socket.end(Buffer.concat([Buffer.from(head), body])));
     for (let times = 0; times < 3; times++) expect((await errorOf(replyOf(model))).kind).toBe("transport");
+  });
+
+  test(`${wire}: one whole document short of its length is read, and half of one is none`, async () => {
+    const whole = JSON.stringify(documents[wire]);
+    const send = (text: string) => (socket: Socket) => {
+      socket.write(`${headOf("Content-Length: 99999")}${text}`);
+      setTimeout(() => socket.destroy(), 20);
+    };
+    const { server, model } = await modelFor(wire, send(whole));
+    expect((await replyOf(model)).text).toBe("whole");
+    expect(server.requests).toBe(1);
+    const half = await modelFor(wire, send(whole.slice(0, -1)));
+    expect((await errorOf(replyOf(half.model))).kind).toBe("transport");
   });
 }
