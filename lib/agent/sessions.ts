@@ -230,10 +230,14 @@ async function openChild(
     policy: { ...workshop.policy, configuration: { ...configuration, plain } },
     notices: [],
   };
-  return await createSession(ground, own, model.plain ?? model, {
+  const { header } = parent;
+  const asked = model.plain ?? model;
+  return await createSession(ground, own, asked, {
     title: brief.title,
-    system: parent.header?.system ?? "",
-    mode: parent.header?.mode ?? "normal",
+    system: header?.system ?? "",
+    mode: header?.mode ?? "normal",
+    // With the model alone it could not be resumed by itself.
+    ...(header?.base_url === undefined || header.model !== asked.id ? {} : { base_url: header.base_url }),
     parent: { session: lease.session, call, depth: depth + 1 },
   });
 }

@@ -253,7 +253,11 @@ function resume(state: SessionState, command: Resume): readonly Body[] | Refusal
     { type: "session_resumed", calls: started.map((call) => call.call) },
     ...started.map((call) => unknownEnd(call, state, command)),
     ...state.speculation.open.flatMap((each) =>
-      endOpen(each, { kind: "unknown", cause: "runtime_died" }, elapsed(each.started_at, lastSign(each.started_at, state, command)))
+      endOpen(
+        each,
+        { kind: "unknown", cause: "runtime_died" },
+        leastTime(each.started_at, lastSign(each.started_at, state, command), command),
+      )
     ),
     ...discardOpen(state, "cancelled"),
     ...interrupted,
@@ -280,8 +284,9 @@ function interruptedAttempt(turn: Running, attempt: number): Body {
 
 function unknownEnd(call: CallState, state: SessionState, command: Resume): Body {
   const { status } = call;
-  const ran = status.kind === "running" ? elapsed(status.since, lastSign(status.since, state, command)) : 0;
-  const text = `The outcome of this call is unknown: ${whyUnknown(call, ran, command)}. ` +
+  const sign = status.kind === "running" ? lastSign(status.since, state, command) : "";
+  const ran = status.kind === "running" ? leastTime(status.since, sign, command) : 0;
+  const text = `The outcome of this call is unknown: ${whyUnknown(call, ran, sign, command)}. ` +
     "It may have done all, part or none of its work, and it was not run again. Check before repeating it.";
   // A log without an owner that went tells of nobody's death.
   const cause = command.held === undefined ? "not_recorded" : "runtime_died";
@@ -289,24 +294,31 @@ function unknownEnd(call: CallState, state: SessionState, command: Resume): Body
 }
 
 /** That there is no end is all the log says of it: a runtime that cannot write lives on for a while. */
-function whyUnknown({ name, status }: CallState, ran: number, { at, held }: Resume): string {
+function whyUnknown({ name, status }: CallState, ran: number, last: string, { at, held }: Resume): string {
   if (status.kind !== "running") return `an event that cannot be read may have been the start of "${name}"`;
   const process = status.process === undefined
     ? "whether its process had started is not recorded"
     : `its process was ${status.process.pid}`;
-  const atMost = Math.max(ran, elapsed(status.since, at));
   const [sign, found] = held === undefined
     ? ["the last of its turn was recorded", "the session was taken up"]
     : ["its runtime last gave a sign of life", "that was found to be gone"];
+  const isSetBack = at < last;
+  const most = isSetBack
+    ? "how long at most is not known, as the clock was set back since"
+    : `at most ${seconds(elapsed(status.since, at))}, when ${found}`;
   return `no end of "${name}" is recorded: its runtime went, or could not write, before it was (started ${status.since}, ${process}; ` +
-    `it had run for at least ${seconds(ran)}, when ${sign}, and at most ${seconds(atMost)}, when ${found})`;
+    `it had run for at least ${seconds(ran)}${isSetBack ? "" : `, when ${sign}`}, and ${most})`;
 }
 
 /** When the runtime that began this is last known to have lived. How long it ran after that, nothing tells. */
-function lastSign(since: string, { driven_at }: SessionState, { at, held }: Resume): string {
+function lastSign(since: string, { driven_at }: SessionState, { held }: Resume): string {
   const signs = [driven_at ?? since, held !== undefined && held.from <= since ? held.until : since];
-  const last = signs.reduce((latest, each) => each > latest ? each : latest, since);
-  return last < at ? last : at;
+  return signs.reduce((latest, each) => each > latest ? each : latest, since);
+}
+
+/** By a clock that was set back since, no more than what it shows now. */
+function leastTime(since: string, last: string, { at }: Resume): number {
+  return elapsed(since, last < at ? last : at);
 }
 
 function elapsed(from: string, to: string): number {

@@ -67,6 +67,9 @@ describe("delegate", () => {
     expect(events[0]).toMatchObject({
       type: "session_opened",
       parent: { session: session.id, call: end?.type === "call_ended" ? end.call : "" },
+      // As much as whoever resumes it by itself needs.
+      model: "local/test",
+      base_url: endpoint?.url,
     });
     const offered = events[0]?.type === "session_opened" ? events[0].tools : [];
     expect(offered.length).toBeGreaterThan(0);
