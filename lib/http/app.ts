@@ -14,7 +14,7 @@ import { type BodyLimits, readBody } from "./body.ts";
 import { Cursors } from "./cursor.ts";
 import type { AppEnv } from "./env.ts";
 import { addEventRoutes } from "./events.ts";
-import { guardHost, type HostNames, refuseExpectations } from "./guard.ts";
+import { guardHost, type HostNames, refuseCodings, refuseExpectations } from "./guard.ts";
 import { type KeyLimits, KEYS, replayByKey } from "./idempotency.ts";
 import { createMetrics } from "./metrics.ts";
 import { observe } from "./observe.ts";
@@ -59,6 +59,7 @@ export function createApp(desk: Desk, options: AppOptions): App {
     guardHost(hosts),
     requireToken(credentials, isOpen),
     refuseExpectations(),
+    refuseCodings(),
     readBody({ ...BODY, ...options.body }, isOpen),
     replayByKey(isOpen, { ...KEYS, ...options.keys }),
   );

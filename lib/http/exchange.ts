@@ -4,7 +4,7 @@
 import { Buffer } from "node:buffer";
 import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
-import { bareProblem } from "./problem.ts";
+import { bareProblem, Problem, type ProblemCode } from "./problem.ts";
 import { type Chunks, type Outlet, send } from "./sending.ts";
 import { Stall } from "./stall.ts";
 
@@ -18,16 +18,36 @@ export interface IncomingHead {
 
 export type Answer = (request: Request, connection: { request(): IncomingHead }) => Response | Promise<Response>;
 
-/** What is no request gets an answer too, if nothing else is on its way on this connection. */
+/** The answer that was asked for last on a connection, until it is out. They go out in the order in which they were asked for. */
+interface Pending {
+  readonly incoming: IncomingMessage;
+  readonly inlet: Inlet;
+  readonly out: Promise<void>;
+}
+
+const pending = new WeakMap<Duplex, Pending>();
+const refused = new WeakSet<Duplex>();
+
+/** What is no request gets an answer too, behind those that are on their way on this connection. */
 export function refuseUnread(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === "ECONNRESET" || !socket.writable || answering.has(socket)) return void socket.destroy();
-  const problem = error.code === "HPE_HEADER_OVERFLOW"
-    ? bareProblem("headers_too_large", "Cannot read this request as its head is too large")
-    : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
-    ? bareProblem("request_too_slow", "Cannot wait longer for this request")
-    : bareProblem("bad_request", "Cannot read this as a request of HTTP/1.1");
+  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  const last = pending.get(socket);
+  // It was a request until its body broke: its own answer says so, unless that is on its way without it.
+  if (last !== undefined && !last.incoming.complete) return last.inlet.fail(new Problem(...faultOf(error, BROKEN_BODY)));
+  if (refused.has(socket)) return;
+  refused.add(socket);
   socket.on("error", () => undefined);
-  writeRaw(problem, socket).catch(() => socket.destroy());
+  const problem = bareProblem(...faultOf(error, "Cannot read this as a request of HTTP/1.1"));
+  (last?.out ?? Promise.resolve()).then(() => writeRaw(problem, socket)).catch(() => socket.destroy());
+}
+
+const BROKEN_BODY =
+  "Cannot read this body as its framing is broken: each chunk is its size in hexadecimal, a line break, its bytes and a line break";
+
+function faultOf({ code }: NodeJS.ErrnoException, else_detail: string): readonly [ProblemCode, string] {
+  if (code === "HPE_HEADER_OVERFLOW") return ["headers_too_large", "Cannot read this request as its head is too large"];
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT") return ["request_too_slow", "Cannot wait longer for this request"];
+  return ["bad_request", else_detail];
 }
 
 /** For what wants a connection of its own, CONNECT, and gets none. Never rejects. */
@@ -35,7 +55,7 @@ export async function answerRaw(answer: Answer, incoming: IncomingMessage, socke
   socket.on("error", () => undefined);
   const closed = new Promise<void>((resolve) => void socket.once("close", () => resolve()));
   try {
-    await writeRaw(await answer(toRequest(incoming, chunksOf(incoming)), { request: () => toHead(incoming) }), socket);
+    await writeRaw(await answer(toRequest(incoming, openInlet(incoming).next), { request: () => toHead(incoming) }), socket);
     await closed;
   } catch {
     // What it gets is an error of the app, or a stream that it does not get.
@@ -50,9 +70,6 @@ async function writeRaw(response: Response, socket: Duplex): Promise<void> {
   socket.end(`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? ""}\r\n${head}\r\n${body}`, () => socket.destroy());
 }
 
-/** Of each connection the last answer that is not yet out. Answers go out in the order in which they were asked for. */
-const answering = new WeakMap<Duplex, Promise<void>>();
-
 /** Resolves when the answer is out. Never rejects: a connection that breaks is its client's matter, a fault of the app is answered by the app. */
 export async function respond(answer: Answer, exchange: Omit<Outlet, "turn">): Promise<void> {
   const { incoming, outgoing, limits } = exchange;
@@ -60,11 +77,11 @@ export async function respond(answer: Answer, exchange: Omit<Outlet, "turn">): P
   // A connection that breaks shows as `close` too.
   outgoing.on("error", () => undefined);
   const out = new Promise<void>((resolve) => void outgoing.once("finish", resolve).once("close", resolve));
-  const turn = answering.get(socket) ?? Promise.resolve();
-  answering.set(socket, out);
+  const turn = pending.get(socket)?.out ?? Promise.resolve();
+  const inlet = openInlet(incoming);
+  pending.set(socket, { incoming, inlet, out });
   try {
-    const chunks = chunksOf(incoming);
-    await send(await answer(toRequest(incoming, chunks), { request: () => toHead(incoming) }), { ...exchange, turn }, chunks);
+    await send(await answer(toRequest(incoming, inlet.next), { request: () => toHead(incoming) }), { ...exchange, turn }, inlet.next);
   } catch {
     // Only a broken stream gets here: what was sent cannot be taken back, so the client must see that it is not all.
     outgoing.destroy();
@@ -74,12 +91,28 @@ export async function respond(answer: Answer, exchange: Omit<Outlet, "turn">): P
   stall.begin();
   await out;
   stall.end();
-  if (answering.get(socket) === out) answering.delete(socket);
+  if (pending.get(socket)?.out === out) pending.delete(socket);
 }
 
-function chunksOf(incoming: IncomingMessage): Chunks {
+/** What comes in behind a head. */
+interface Inlet {
+  readonly next: Chunks;
+  /** Nothing more of it can be read. */
+  fail(why: Problem): void;
+}
+
+function openInlet(incoming: IncomingMessage): Inlet {
   let chunks: AsyncIterator<Buffer> | null = null;
-  return () => (chunks ??= incoming.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>).next();
+  const broken = Promise.withResolvers<never>();
+  // Nobody may want to read it.
+  broken.promise.catch(() => undefined);
+  return {
+    next: () => {
+      chunks ??= incoming.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
+      return Promise.race([chunks.next(), broken.promise]);
+    },
+    fail: broken.reject,
+  };
 }
 
 function toHead({ method = "", url = "", rawHeaders }: IncomingMessage): IncomingHead {

@@ -45,6 +45,27 @@ export function refuseExpectations(): MiddlewareHandler<AppEnv> {
   };
 }
 
+/** `chunked` is what the host takes off a body; of any other coding it would show us what is left as if that were the body. */
+export function refuseCodings(): MiddlewareHandler<AppEnv> {
+  return async (c, next) => {
+    const header = c.req.header("transfer-encoding");
+    if (header !== undefined) checkCodings(header.toLowerCase().split(",").map((coding) => coding.trim()));
+    await next();
+  };
+}
+
+/** @throws {Problem} RFC 9112, 6.1 and 6.3 */
+function checkCodings(codings: readonly string[]): void {
+  if (codings.indexOf("chunked") !== codings.length - 1) {
+    throw new Problem("bad_request", "Cannot tell where this body ends: send it with Content-Length, or with Transfer-Encoding: chunked");
+  }
+  if (codings.length > 1) {
+    const detail =
+      "Cannot take off a transfer coding but chunked: send this body as it is, with Transfer-Encoding: chunked or Content-Length";
+    throw new Problem("unsupported_transfer_coding", detail);
+  }
+}
+
 function isOwnOrigin(origin: string, names: HostNames): boolean {
   const scheme = /^https?:\/\//.exec(origin)?.[0];
   if (scheme === undefined) return false;

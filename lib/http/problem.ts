@@ -19,6 +19,7 @@ export type ProblemCode =
   | "request_too_slow"
   | "expectation_failed"
   | "headers_too_large"
+  | "unsupported_transfer_coding"
   | "internal";
 
 /** One fault of a request's body or query. */
@@ -62,6 +63,7 @@ export const STATUS: Readonly<Record<ProblemCode, number>> = {
   too_many_readers: 429,
   headers_too_large: 431,
   internal: 500,
+  unsupported_transfer_coding: 501,
   draining: 503,
   unavailable: 503,
 };

@@ -68,6 +68,7 @@ export const BODIED: readonly ProblemCode[] = [
   "body_too_slow",
   "body_too_large",
   "unsupported_media_type",
+  "unsupported_transfer_coding",
 ];
 const KEYED: readonly ProblemCode[] = [...BODIED, "key_reused", "draining"];
 

@@ -92,7 +92,7 @@ describe("the OpenAPI document", () => {
     ]);
     const statuses = (path: string, method: string) => Object.keys(document.paths[path][method].responses);
     expect(statuses("/v1/sessions/{id}/approvals/{call}", "post")).toEqual(
-      ["200", "400", "401", "403", "404", "408", "409", "413", "415", "422", "500", "503", "default"],
+      ["200", "400", "401", "403", "404", "408", "409", "413", "415", "422", "500", "501", "503", "default"],
     );
     expect(statuses("/healthz", "get")).toEqual(["200", "default"]);
   });

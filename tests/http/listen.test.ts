@@ -125,6 +125,17 @@ describe("what is no request", () => {
   }
 });
 
+test("what is no request is answered behind the answers that are on their way on its connection", async () => {
+  await serve(async (request) => {
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    return new Response(`asked ${await request.text()}`);
+  });
+  const asked = await ask("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nonegarbage\r\n\r\nmore\r\n\r\n");
+  await asked.closed;
+  expect(asked.text().match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 400"]);
+  expect(asked.text()).toContain("asked one");
+});
+
 describe("what wants more than an answer", () => {
   const seen: string[] = [];
   const look = (request: Request, connection: { request(): { method: string; target: string } }) => {

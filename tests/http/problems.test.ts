@@ -185,6 +185,38 @@ describe("a problem", () => {
     expect((await rawStatus(subject.port, `POST /v1/sessions ${head()}Content-Length: 10\r\n\r\n{`)).status).toBe(408);
   });
 
+  const CHUNKED = "Transfer-Encoding: chunked\r\n";
+  const framings: Readonly<Record<string, readonly [string, string, number, string]>> = {
+    "a size that is none": [CHUNKED, "zz\r\n{}\r\n0\r\n\r\n", 400, "bad_request"],
+    "a chunk that does not end where its size says": [CHUNKED, "2\r\n{}XX0\r\n\r\n", 400, "bad_request"],
+    "a later chunk that is broken": [CHUNKED, "1\r\n{\r\n-1\r\n}\r\n0\r\n\r\n", 400, "bad_request"],
+    "a coding that nobody knows": ["Transfer-Encoding: xchunked\r\n", "2\r\n{}\r\n0\r\n\r\n", 400, "bad_request"],
+    "chunked below another coding": ["Transfer-Encoding: chunked, gzip\r\n", "2\r\n{}\r\n0\r\n\r\n", 400, "bad_request"],
+    "another coding below chunked": ["Transfer-Encoding: gzip, chunked\r\n", "2\r\n{}\r\n0\r\n\r\n", 501, "unsupported_transfer_coding"],
+    "the same in two headers": [`Transfer-Encoding: gzip\r\n${CHUNKED}`, "2\r\n{}\r\n0\r\n\r\n", 501, "unsupported_transfer_coding"],
+    "two ways to say where it ends": [`${CHUNKED}Content-Length: 2\r\n`, "2\r\n{}\r\n0\r\n\r\n", 400, "bad_request"],
+    "two lengths": ["Content-Length: 2\r\nContent-Length: 3\r\n", "{}x", 400, "bad_request"],
+    "a length that is none": ["Content-Length: -1\r\n", "{}", 400, "bad_request"],
+  };
+  for (const [name, [headers, body, status, code]] of Object.entries(framings)) {
+    test(`is ${status} for a body with ${name}`, async () => {
+      const raw = await subject.raw();
+      let text = "";
+      raw.onText((part) => text += part);
+      raw.send(`POST /v1/sessions ${head()}Connection: close\r\n${headers}\r\n${body}`);
+      await raw.closed;
+      expect(text.startsWith(`HTTP/1.1 ${status} `)).toBe(true);
+      expect(text.toLowerCase()).toContain("content-type: application/problem+json");
+      expect(text).toContain(`"urn:orrery:problem:${code}"`);
+      expect(text.match(/HTTP\/1\.1 /g)?.length).toBe(1);
+    });
+  }
+
+  test("is 401 and not 400 for a broken body of somebody without a token", async () => {
+    const anonymous = head().replace(/Authorization:.*\r\n/i, "");
+    expect((await rawStatus(subject.port, `POST /v1/sessions ${anonymous}${CHUNKED}\r\nzz\r\n`)).status).toBe(401);
+  });
+
   test("ends what is no HTTP, and heads without bound", async () => {
     expect((await rawStatus(subject.port, "what\r\n\r\n")).status).toBe(400);
     const { status } = await rawStatus(
