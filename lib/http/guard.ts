@@ -21,8 +21,10 @@ export function guardHost(names: () => HostNames): MiddlewareHandler<AppEnv> {
     if (raw !== undefined && raw.hosts.length !== 1) {
       throw new Problem("bad_request", "Cannot answer this request as it must have one Host header");
     }
-    const host = (c.req.header("host") ?? new URL(c.req.url).host).toLowerCase();
-    if (!isNamed(host, names())) throw new Problem("wrong_host", WRONG_HOST);
+    // Our own listener takes no target with a host in it, and has made this URL itself.
+    const authority = raw === undefined ? authorityOf(c.req.url) : null;
+    const host = (c.req.header("host") ?? authority ?? "").toLowerCase();
+    if (!isNamed(host, names()) || (authority !== null && !isTarget(authority, names()))) throw new Problem("wrong_host", WRONG_HOST);
     const origin = c.req.header("origin");
     if (origin !== undefined && !isOwnOrigin(origin, names())) {
       throw new Problem("wrong_origin", "This server does not answer to pages of another origin");
@@ -32,7 +34,7 @@ export function guardHost(names: () => HostNames): MiddlewareHandler<AppEnv> {
 }
 
 const WRONG_HOST =
-  "This server does not answer under the name in Host: ask by its address, or have it started with --allowed-host and that name (as a library: allowed_hosts)";
+  "This server does not answer under the name in Host or in the request's target: ask by its address, or have it started with --allowed-host and that name (as a library: allowed_hosts or hosts)";
 
 /** Of what `Expect` may ask for a server promises one thing, and its host sees to that. */
 export function refuseExpectations(): MiddlewareHandler<AppEnv> {
@@ -64,6 +66,18 @@ function checkCodings(codings: readonly string[]): void {
       "Cannot take off a transfer coding but chunked: send this body as it is, with Transfer-Encoding: chunked or Content-Length";
     throw new Problem("unsupported_transfer_coding", detail);
   }
+}
+
+/** Null: a host that was told no name gives a path. */
+function authorityOf(url: string): string | null {
+  if (!URL.canParse(url)) return null;
+  const { host, username, password } = new URL(url);
+  return username === "" && password === "" ? host : `@${host}`;
+}
+
+/** A target may be a URL of its own, whatever Host says. `localhost` is what stands there if a program asks with a path alone. */
+function isTarget(authority: string, names: HostNames): boolean {
+  return authority === "localhost" || isNamed(authority, names);
 }
 
 function isOwnOrigin(origin: string, names: HostNames): boolean {

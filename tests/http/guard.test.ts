@@ -88,6 +88,38 @@ test("a request under each of the server's own names is answered, with and witho
   }
 });
 
+describe("in a server of another's", () => {
+  const app = new Hono<AppEnv>();
+  app.onError((error, c) => problemResponse(toProblem(error), c));
+  app.use(guardHost(() => ["127.0.0.1", "api.example", "localhost:8080"]));
+  app.get("/", (c) => c.text("ok"));
+  const status = async (url: string, host: string) => (await app.request(url, { headers: { host } })).status;
+
+  test("a request is for a URL with one of the names, and names one in Host", async () => {
+    for (
+      const url of [
+        "http://evil.com/",
+        "https://evil.com:8080/",
+        "http://api.example@evil.com/",
+        "http://a@api.example/",
+        "http://localhost:1/",
+      ]
+    ) {
+      expect([url, await status(url, "api.example")]).toEqual([url, 403]);
+    }
+    expect(await status("http://api.example/", "evil.com")).toBe(403);
+    for (const url of ["http://api.example/", "http://api.example:9/", "http://127.0.0.1:1/", "http://localhost:8080/", "/"]) {
+      expect([url, await status(url, "api.example")]).toEqual([url, 200]);
+    }
+  });
+
+  test("a request without Host, and with a path for a target, is refused", async () => {
+    const asked = new Request("http://api.example/");
+    Object.defineProperty(asked, "url", { value: "/" });
+    expect((await app.fetch(asked)).status).toBe(403);
+  });
+});
+
 test("a name without a port is one with the port of plain HTTP, in Host and in Origin", async () => {
   const app = new Hono<AppEnv>();
   app.onError((error, c) => problemResponse(toProblem(error), c));
