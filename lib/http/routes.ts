@@ -1,7 +1,7 @@
 /** What the routes share: how one is described for OpenAPI, and how its input is checked. */
 import type { Context, MiddlewareHandler } from "hono";
 import { describeRoute, resolver, validator } from "hono-openapi";
-import type { GenericSchema, InferOutput } from "valibot";
+import * as v from "valibot";
 import { toPointerToken } from "../session/json-pointer.ts";
 import type { AppEnv } from "./env.ts";
 import { type Fault, Problem, type ProblemCode, STATUS } from "./problem.ts";
@@ -12,9 +12,9 @@ export interface RouteDescription {
   readonly summary: string;
   readonly description?: string;
   /** By status; null: no JSON. */
-  readonly answers: Readonly<Record<number, GenericSchema | null>>;
+  readonly answers: Readonly<Record<number, v.GenericSchema | null>>;
   /** Media types other than JSON of the 200 answer, with what one piece of a stream is; null: text. */
-  readonly streams?: Readonly<Record<string, GenericSchema | null>>;
+  readonly streams?: Readonly<Record<string, v.GenericSchema | null>>;
   /** What may be refused here besides what any route refuses. */
   readonly refuses?: readonly ProblemCode[];
   readonly open?: boolean;
@@ -88,7 +88,7 @@ function problem(description: string) {
   };
 }
 
-function contentOf(schema: GenericSchema | null, streams: NonNullable<RouteDescription["streams"]>) {
+function contentOf(schema: v.GenericSchema | null, streams: NonNullable<RouteDescription["streams"]>) {
   if (schema === null && Object.keys(streams).length === 0) return {};
   const text = { type: "string" as const };
   return {
@@ -110,13 +110,21 @@ function headersOf(names: readonly (GivenHeader | "X-Request-Id" | "Retry-After"
 
 const STATUS_TEXT: Readonly<Record<string, string>> = { 200: "Done", 201: "Created", 202: "Taken", 204: "Gone", 304: "Not changed" };
 
-export function checkBody<S extends GenericSchema>(schema: S) {
+export function checkBody<S extends v.GenericSchema>(schema: S) {
   return validator("json", schema, (result) => refuse("body", result));
 }
 
-export function checkQuery<S extends GenericSchema>(schema: S) {
-  return validator("query", schema, (result) => refuse("query", result));
+export function checkQuery<S extends v.GenericSchema>(schema: S) {
+  return validator("query", schema, (result) => refuse("query", result), { options: { overrideAction: integerOf } });
 }
+
+/** A parameter that is read as a number, with its bounds; null: any other. */
+function integerOf({ valibotAction }: { readonly valibotAction: unknown }) {
+  const { output, success } = v.safeParse(Numbered, valibotAction);
+  return success ? { type: "integer" as const, ...output.metadata.integer } : null;
+}
+
+const Numbered = v.object({ metadata: v.object({ integer: v.object({ minimum: v.number(), maximum: v.number() }) }) });
 
 /** A parameter that nothing looks at would be taken for one that counts. */
 export const takesNoQuery: MiddlewareHandler = async (c, next) => {
@@ -131,17 +139,17 @@ export const takesNoQuery: MiddlewareHandler = async (c, next) => {
 };
 
 /** An id in another form than ours names nothing. */
-export function checkPath<S extends GenericSchema>(schema: S) {
+export function checkPath<S extends v.GenericSchema>(schema: S) {
   return validator("param", schema, (result) => {
     if (!result.success) throw new Problem("not_found", "There is nothing under this path: ids look like ses_ or call_ and a UUID");
   });
 }
 
 /** The body of an answer, checked by the compiler against what OpenAPI says of it. */
-export function answer<S extends GenericSchema>(
+export function answer<S extends v.GenericSchema>(
   c: Context<AppEnv>,
   _schema: S,
-  body: InferOutput<S>,
+  body: v.InferOutput<S>,
   status: 200 | 201 | 202 = 200,
 ): Response {
   return c.body(JSON.stringify(body), status, { "content-type": "application/json", "cache-control": "no-store" });

@@ -14,6 +14,7 @@ const known = <const E extends v.ObjectEntries>(entries: E) =>
     return issue.received === "undefined" ? "is missing" : "must be an object";
   });
 const flag = v.optional(v.picklist(["true", "false"], "must be true or false"));
+/** In OpenAPI a number, as `integerOf` finds: it comes as text, and checks behind a transformation are not translated. */
 const digits = (max: number, min = 0) =>
   v.pipe(
     v.string(),
@@ -22,7 +23,9 @@ const digits = (max: number, min = 0) =>
     v.transform(Number),
     v.minValue(min),
     v.maxValue(max),
+    v.metadata({ integer: { minimum: min, maximum: max } }),
   );
+const MOST_DIGITS = 999_999_999_999_999;
 
 export const SessionPath = v.object({ id: SessionId });
 export const CallPath = v.object({ id: SessionId, call: CallId });
@@ -57,7 +60,7 @@ export const LoginCode = known({ code: text(512) });
 
 export const ListQuery = known({ limit: v.optional(digits(500, 1)), cursor: v.optional(text(200)) });
 export const EventsQuery = known({
-  after: v.optional(digits(Number.MAX_SAFE_INTEGER)),
+  after: v.optional(digits(MOST_DIGITS)),
   /** Of a page. */
   limit: v.optional(digits(1000, 1)),
   follow: flag,

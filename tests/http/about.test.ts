@@ -97,6 +97,34 @@ describe("the OpenAPI document", () => {
     expect(statuses("/healthz", "get")).toEqual(["200", "default"]);
   });
 
+  test("has bounds for every number in a query, and they are the server's", async () => {
+    type Parameter = { in: string; name: string; schema: { type: string; pattern?: string; minimum: number; maximum: number } };
+    const seen: string[] = [];
+    for (const [path, methods] of Object.entries(document.paths as Record<string, Record<string, { parameters?: Parameter[] }>>)) {
+      for (const { in: where, name, schema } of methods["get"]?.parameters ?? []) {
+        if (where !== "query") continue;
+        expect([path, name, schema.pattern]).toEqual([path, name, undefined]);
+        if (schema.type !== "integer") continue;
+        seen.push(`${path} ${name} ${schema.minimum} ${schema.maximum}`);
+        const refused = async (value: number) => {
+          const { status, body } = await subject.ask("GET", `${path.replace("{id}", session)}?${name}=${value}`);
+          return status === 422 && body.errors[0].pointer === `?${name}`;
+        };
+        const { minimum, maximum } = schema;
+        expect([path, name, await Promise.all([minimum - 1, minimum, maximum, maximum + 1].map(refused))]).toEqual([
+          path,
+          name,
+          [true, false, false, true],
+        ]);
+      }
+    }
+    expect(seen.sort()).toEqual([
+      "/v1/sessions limit 1 500",
+      "/v1/sessions/{id}/events after 0 999999999999999",
+      "/v1/sessions/{id}/events limit 1 1000",
+    ]);
+  });
+
   test("has a schema for every type of event, which the events of a session fit in every form", async () => {
     const ref = (name: string) => new Validator({ $ref: `#/components/schemas/${name}`, components: document.components }, "2020-12", true);
     expect(Object.keys(bodies).filter((type) => document.components.schemas[`event_${type}`] === undefined)).toEqual([]);
