@@ -2,6 +2,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { matchedRoutes } from "hono/route";
 import { faultPosition } from "../session/arguments.ts";
+import { JsonFault, readDocument } from "../session/json-reader.ts";
 import { illFormedPlaces } from "../session/well-formed.ts";
 import type { AppEnv } from "./env.ts";
 import { relativePath } from "./place.ts";
@@ -87,12 +88,26 @@ function parseObject(text: string): object {
       errors: [{ pointer: "", detail: "must be an object" }],
     });
   }
+  checkKeys(text);
   const errors = illFormedPlaces(text, value).map(({ pointer, what }) => ({
     pointer,
     detail: what === "text" ? "must not hold half of a surrogate pair" : "must have a name without half of a surrogate pair",
   }));
   if (errors.length === 0) return value;
   throw new Problem("invalid", `Cannot take this body as it holds half of a surrogate pair: ${errors[0]?.pointer}`, { errors });
+}
+
+/** More than a body of any route has. To read all of one that has more would keep the others waiting. */
+const MOST_VALUES = 1000;
+
+/** Who checked this body before it came here may have gone by the other one. @throws {Problem} */
+function checkKeys(text: string): void {
+  try {
+    readDocument(text, { uniqueKeys: true, mostValues: MOST_VALUES });
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error;
+    throw new Problem("malformed_json", `Cannot read this body as JSON: ${error.beyondLimits ? "it is " : ""}${error.message}`);
+  }
 }
 
 function tooLarge(bytes: number): Problem {

@@ -55,7 +55,9 @@ export interface Closing {
 /** With the stop that follows it, within the half minute that most who stop servers allow. */
 export const DRAIN_MS = 20_000;
 const ANSWERS_MS = 2000;
+/** Each of these is reached under the names of all. */
 const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "localhost"]);
+const isLoopback = (host: string) => LOOPBACK.has(host) || (isIP(host) === 4 && host.startsWith("127."));
 
 /**
  * Serves the agent's sessions. The agent stays the caller's: it is not closed.
@@ -64,7 +66,7 @@ const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "localhost"])
  */
 export async function startServer(agent: Agent, options: ServerOptions = {}): Promise<RunningServer> {
   const { host = "127.0.0.1", port = 0, allowed_hosts = [], env = process.env, token_file, body, streams, ...limits } = options;
-  if (!LOOPBACK.has(host) && token_file === undefined) {
+  if (!isLoopback(host) && token_file === undefined) {
     throw new UsageError(
       `Cannot listen on "${host}" with a token that nobody chose: add --token-file with the file that others get their token from`,
     );

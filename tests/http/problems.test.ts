@@ -109,6 +109,16 @@ describe("a problem", () => {
     expect((await subject.ask("POST", "/v1/sessions", "[".repeat(9000))).status).toBe(400);
   });
 
+  test("is 400 with the name for a key that comes twice, also if it is written with an escape", async () => {
+    for (const body of ['{"title":"a","mode":"plan","title":"b"}', '{"mode":"plan","m\\u006fde":"yolo"}']) {
+      const { status, body: problem } = await subject.ask("POST", "/v1/sessions", body);
+      expect([body, status, problem.type]).toEqual([body, 400, "urn:orrery:problem:malformed_json"]);
+      expect(problem.detail).toMatch(/"(title|mode)"/);
+    }
+    const many = `{"title":[${"1,".repeat(1500)}1],"title":"b"}`;
+    expect((await subject.ask("POST", "/v1/sessions", many)).status).toBe(400);
+  });
+
   test("is 422 with a pointer for each fault of a body", async () => {
     const { status, body } = await subject.ask("POST", "/v1/sessions", { mode: "root", "a/b~c": 1 });
     expect(status).toBe(422);

@@ -9,6 +9,7 @@ import { Hono } from "hono";
 import { openAgent } from "../../lib/agent/agent.ts";
 import { createApp, openServerLog } from "../../lib/http/embed.ts";
 import { readOrCreateToken } from "../../lib/http/token.ts";
+import type { AgentOptions } from "../../lib/agent/options.ts";
 import { startServer } from "../../lib/http/serve.ts";
 import { rawStatus, startTestServer, type TestServer } from "../fixtures/server.ts";
 import { createWorkspace } from "../fixtures/workspace.ts";
@@ -114,6 +115,31 @@ describe("where it listens", () => {
     }
   });
 
+  test("every address of 127.0.0.0/8 is loopback, and has no name but its own", async () => {
+    subject = await startTestServer();
+    const env = { ORRERY_HOME: subject.workspace.home };
+    const server = await startServer(subject.agent, { host: "127.0.0.2", env }).catch((error: Error) => error);
+    // Not every system gives its loopback more than one.
+    if (server instanceof Error) return expect(server.message).toContain("this machine has no such address");
+    const port = Number(new URL(server.url).port);
+    const status = async (host: string) => {
+      const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
+      get({ host: "127.0.0.2", port, path: "/healthz", headers: { host } }, (answer) => resolve(answer.resume().statusCode)).on(
+        "error",
+        reject,
+      );
+      return await promise;
+    };
+    expect([server.url, await status(`127.0.0.2:${port}`), await status(`127.0.0.1:${port}`)]).toEqual([
+      `http://127.0.0.2:${port}`,
+      200,
+      403,
+    ]);
+    await server.close(0);
+    const refused = await startServer(subject.agent, { host: "127.evil.test", env }).then(() => null, (error: Error) => error.name);
+    expect(refused).toBe("UsageError");
+  });
+
   test("an address that it cannot have is named in the error, with the option that names another", async () => {
     subject = await startTestServer();
     const { agent, port, workspace: { home } } = subject;
@@ -217,6 +243,14 @@ describe("the app in another server", () => {
       200,
       401,
     ]);
+    const [page, slashed] = [await ask("/orrery"), await ask("/orrery/")];
+    expect([slashed.status, await slashed.text(), slashed.headers.get("content-security-policy")]).toEqual([
+      200,
+      await page.text(),
+      page.headers.get("content-security-policy"),
+    ]);
+    const others = ["/orrery//", "/orrery/nowhere"].map(async (path) => (await ask(path)).status);
+    expect([(await ask("/orrery/", { method: "POST" })).status, ...await Promise.all(others)]).toEqual([404, 401, 401]);
     expect((await ask("/healthz")).status).toBe(404);
     const headers = { authorization: `Bearer ${app.token}`, "content-type": "application/json" };
     const made = await ask("/orrery/v1/sessions", { method: "POST", headers, body: "{}" });
@@ -246,6 +280,21 @@ describe("the app in another server", () => {
       200,
     );
     expect((await app.request("/healthz")).status).toBe(200);
+  });
+
+  test("opens sessions in the mode of its agent, which is another than that of serve where nobody chose one", async () => {
+    const { another } = subject = await startTestServer();
+    const modeOf = async (options: AgentOptions) => {
+      const app = await createApp(another(options));
+      const headers = { authorization: `Bearer ${app.token}`, "content-type": "application/json" };
+      const made = await app.request("/v1/sessions", { method: "POST", headers, body: "{}" });
+      return ((await made.json()) as { mode: string }).mode;
+    };
+    expect([await modeOf({}), await modeOf({ defaultMode: "normal" }), await modeOf({ mode: "plan" })]).toEqual([
+      "auto-accept",
+      "normal",
+      "plan",
+    ]);
   });
 
   test("refuses a token that could be guessed", async () => {

@@ -6,8 +6,9 @@
  * allows the one script and the one style by their digests, and no way from text to markup (Trusted Types).
  */
 import { createHash } from "node:crypto";
-import type { Hono } from "hono";
+import type { Context, Hono } from "hono";
 import type { AppEnv } from "../env.ts";
+import { placeOf } from "../place.ts";
 import { describe } from "../routes.ts";
 import { renderPage } from "./page.tsx";
 import script from "./script.txt" with { type: "text" };
@@ -25,7 +26,15 @@ export function addViewer(app: Hono<AppEnv>): void {
     streams: { "text/html": null },
     open: true,
   });
-  app.get(VIEWER_PATH, described, (c) => c.body(page ??= renderPage({ style, script }), 200, HEADERS));
+  const show = (c: Context<AppEnv>) => c.body(page ??= renderPage({ style, script }), 200, HEADERS);
+  app.get(VIEWER_PATH, described, show);
+  // Below a path of another app its routes do not take a slash at the end.
+  app.use(async (c, next) => isSlashed(c) ? show(c) : await next());
+}
+
+function isSlashed(c: Context<AppEnv>): boolean {
+  const place = placeOf(c);
+  return place !== "" && c.req.path === `${place}/` && (c.req.method === "GET" || c.req.method === "HEAD");
 }
 
 const HEADERS = {
