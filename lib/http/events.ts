@@ -4,6 +4,7 @@ import type { Context, Hono } from "hono";
 import { accepts } from "hono/accepts";
 import type { Desk } from "../agent/desk.ts";
 import type { Line } from "../agent/readers.ts";
+import { Slots } from "../agent/slots.ts";
 import { inWireShapes, WireView } from "../agent/wire-view.ts";
 import type { AppEnv } from "./env.ts";
 import { Problem } from "./problem.ts";
@@ -23,7 +24,11 @@ const PAGE_EVENTS = 100;
 const PAGE_CHARACTERS = 4 * 1024 * 1024;
 const STREAM_TYPES = ["text/event-stream", "application/x-ndjson"];
 
+/** Made at a time: each may hold megabytes, and is made no sooner for all being begun at once. */
+const PAGES = 4;
+
 export function addEventRoutes(app: Hono<AppEnv>, desk: Desk, options: StreamOptions): void {
+  const making = new Slots(PAGES);
   app.get(
     "/v1/sessions/:id/events",
     describe({
@@ -47,12 +52,23 @@ export function addEventRoutes(app: Hono<AppEnv>, desk: Desk, options: StreamOpt
       const type = accepts(c, { header: "Accept", supports: ["application/json", ...STREAM_TYPES], default: "application/json" });
       const cursor = cursorOf(c.req.header("last-event-id"), after);
       const head = await desk.head(id);
-      if (type === "application/json") return await answerPage(c, desk, { id, cursor, head, profile }, limit);
+      if (type === "application/json") return await inTurn(making, () => answerPage(c, desk, { id, cursor, head, profile }, limit));
       refuseBody(c);
       const format = type === "application/x-ndjson" ? JSON_LINES : EVENT_STREAM;
       return stream(c, desk, { id, cursor, format, until: follow === "false" ? head : null, profile }, options);
     },
   );
+}
+
+const NEVER = new AbortController().signal;
+
+async function inTurn(slots: Slots, make: () => Promise<Response>): Promise<Response> {
+  await slots.take(NEVER);
+  try {
+    return await make();
+  } finally {
+    slots.release();
+  }
 }
 
 /** Where one begins who sent an id that is no number of ours: ahead of every log. */

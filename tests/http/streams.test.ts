@@ -132,6 +132,22 @@ describe("a client that does not read", () => {
 });
 
 describe("a page of large events", () => {
+  test("is made beside few others, however many are asked for at once", async () => {
+    const session = await start();
+    const { desk } = subject.server;
+    const read = desk.page.bind(desk);
+    let [now, most] = [0, 0];
+    desk.page = async (...asked) => {
+      most = Math.max(most, ++now);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      return await read(...asked).finally(() => now--);
+    };
+    const pages = await Promise.all(Array.from({ length: 30 }, () => subject.ask("GET", `/v1/sessions/${session}/events`)));
+    expect(new Set(pages.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(now).toBe(0);
+    expect(most).toBeLessThanOrEqual(4);
+  });
+
   test("ends where it is large enough, says where to go on, and all pages are the log", async () => {
     await start();
     const session = await writeLog(40, 500_000);
