@@ -430,16 +430,16 @@ describe("checking", () => {
 
   test("holds up nothing else for long: a timer comes through between hostile checks and hostile loads", async () => {
     let late = 0;
-    let last = performance.now();
+    let last = processorTime();
     const timer = setInterval(() => {
-      late = Math.max(late, performance.now() - last);
-      last = performance.now();
+      late = Math.max(late, processorTime() - last);
+      last = processorTime();
     }, 5);
     for (const [, schema, value] of hostile) {
       const { schema: compiled } = await compileSchema(schema);
       const input = value();
       await new Promise((resolve) => setTimeout(resolve, 10));
-      last = performance.now();
+      last = processorTime();
       compiled?.check(input);
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
