@@ -98,7 +98,7 @@ describe("a client that does not read", () => {
   }, 60_000);
 
   test("is cut off, with little held for it, and gets everything when it comes back", async () => {
-    await start({ server: { streams: { stall_ms: 500 } } });
+    await start({ server: { streams: { stall_ms: 2000 } } });
     const session = await writeLog(1200, 50_000);
     const memory = process.memoryUsage().rss;
     const stuck = await subject.follow(session);
