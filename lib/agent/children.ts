@@ -39,11 +39,16 @@ async function runChild(
     const outcome = child === null
       ? { kind: "not_started", reason: "cannot_start" } as const
       : { kind: "unknown", cause: "child_failed" } as const;
-    return { session: child?.id ?? null, run: { ...emptyRun(performance.now() - began), outcome, problem } };
+    return { session: child?.id ?? null, run: { ...emptyRun(performance.now() - began), outcome, problem, ...usedBy(child) } };
   } finally {
     // What the journal has against it was the child's own failure, and is told above.
     await child?.close().catch(() => undefined);
   }
+}
+
+/** As much of its use as is recorded, of a child that could not go on. */
+function usedBy(child: Session | null): Pick<Run, "child"> {
+  return child === null ? {} : { child: { usage: child.recorded().usage, unanswered: false } };
 }
 
 /** A question of the child's child has its session already. */

@@ -4,6 +4,7 @@ import type { Command } from "../session/command.ts";
 import { decide } from "../session/decide.ts";
 import { isKnown, type SessionEvent } from "../session/event.ts";
 import { fold } from "../session/evolve.ts";
+import { addUsage, type Usage } from "../session/outcome.ts";
 import { initialState, type SessionState } from "../session/state.ts";
 import { mayHaveStarted } from "../session/unread.ts";
 import type { ProcessIdentity } from "../session/launch.ts";
@@ -23,19 +24,29 @@ export async function endLeftovers({ supervisor, owner }: SessionGround, { prede
 
 const PARENT_GONE: StopReason = { reason: "cancelled", detail: "the session that it worked for lost its runtime" };
 
-/** Sessions that worked for a call which nobody runs any more: their open turns are closed, unless a runtime has taken one up. */
-export async function closeChildren(ground: SessionGround, state: SessionState): Promise<void> {
+/**
+ * Sessions that worked for a call which nobody runs any more: their open turns are closed, unless a runtime has taken one
+ * up. What they have used, by the call; their own children's use is in it, as closing them records that first.
+ */
+export async function closeChildren(ground: SessionGround, state: SessionState): Promise<ReadonlyMap<string, Usage>> {
+  const used = new Map<string, Usage>();
   const running = runningCalls(state);
-  if (running.length === 0) return;
+  if (running.length === 0) return used;
   const since = running.map((call) => call.since).reduce((first, each) => each < first ? each : first);
   for (const { session, status } of await changedSince(ground, since)) {
-    if (status !== "interrupted") continue;
     const [first] = await ground.journal.read(session, { limit: 1 });
-    const parent = first === undefined ? undefined : parentOf(first);
-    if (parent?.session !== state.session || !running.some(({ call }) => call === parent?.call)) continue;
-    await closeTurn(ground, session, PARENT_GONE);
+    const call = first === undefined ? undefined : parentOf(first)?.call;
+    if (call === undefined || !running.some((each) => each.call === call)) continue;
+    const { state: child } = await readState(ground.journal, session);
+    if (child.header?.parent?.session !== state.session) continue;
+    if (status === "interrupted") await closeTurn(ground, session, PARENT_GONE);
+    const { usage } = (await readState(ground.journal, session, child)).state;
+    used.set(call, addUsage(used.get(call) ?? NOTHING_USED, usage));
   }
+  return used;
 }
+
+const NOTHING_USED: Usage = { input_tokens: 0, output_tokens: 0 };
 
 /**
  * Closes the open turn of a session that nobody drives: calls that had started end as `unknown`, the others are not
@@ -55,8 +66,8 @@ export async function closeTurn(
     if (state.turn.kind === "idle" || (known.turn.kind === "running" && known.turn.turn !== state.turn.turn)) return { turn: null };
     checkBeginning(state, "cancel", session);
     await endLeftovers(ground, lease, state);
-    await closeChildren(ground, state);
-    const resumed = eventsOf(state, { type: "resume", at: now(), ...heldBefore(lease) });
+    const used = await closeChildren(ground, state);
+    const resumed = eventsOf(state, { type: "resume", at: now(), ...heldBefore(lease), used });
     const cancelled = eventsOf(fold(resumed, state), { type: "cancel", at: now(), ...reason });
     await ground.journal.append(lease, state.seq, [...resumed, ...cancelled]);
     return { turn: state.turn.turn };

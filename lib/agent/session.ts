@@ -57,14 +57,17 @@ export class Session {
   readonly id: string;
   readonly #ports: TurnPorts;
   readonly #lease: Lease;
+  readonly #used: ReadonlyMap<string, Usage>;
   #running = false;
   /** The newest turn that was driven here, and the state that its result is told against. */
   #driven: { readonly turn: number; readonly before: SessionState } | null = null;
 
-  constructor(ports: TurnPorts, lease: Lease) {
+  /** `used`: what children have used for calls that were found running. */
+  constructor(ports: TurnPorts, lease: Lease, used: ReadonlyMap<string, Usage> = new Map()) {
     this.id = ports.session;
     this.#ports = ports;
     this.#lease = lease;
+    this.#used = used;
   }
 
   state(): SessionState {
@@ -132,7 +135,7 @@ export class Session {
     if (this.#running) throw new SessionRefusal("busy", `Cannot resume session "${this.id}" as a turn is running`);
     if (this.state().turn.kind === "idle") return null;
     const before = this.state();
-    this.#recorder.mustRecord({ type: "resume", at: now(), ...heldBefore(this.#lease) });
+    this.#recorder.mustRecord({ type: "resume", at: now(), ...heldBefore(this.#lease), used: this.#used });
     return await this.#run(options, before);
   }
 

@@ -11,7 +11,7 @@ import { type HookRunner, hookShell } from "../gate/hook.ts";
 import { createHooks, type Hooks } from "../gate/hooks.ts";
 import { DEFAULT_LIMITS } from "../session/next.ts";
 import { isKnown, SessionId } from "../session/event.ts";
-import type { Mode } from "../session/outcome.ts";
+import type { Mode, Usage } from "../session/outcome.ts";
 import { initialState, type SessionHeader, type SessionState } from "../session/state.ts";
 import type { JsonObject } from "../session/json.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
@@ -126,9 +126,9 @@ export async function openSession(
     checkBeginning(state, "open", id);
     const { workshop, model, changes } = await needs(state.header);
     await endLeftovers(ground, lease, state);
-    await closeChildren(ground, state);
+    const used = await closeChildren(ground, state);
     const { session, recorder, tools } = openDriver(
-      { ground, workshop, model, lease, depth: await depthOf(ground.journal, state.header) },
+      { ground, workshop, model, lease, depth: await depthOf(ground.journal, state.header), used },
       state,
     );
     const by = "user";
@@ -162,6 +162,8 @@ interface Driver {
   readonly lease: Lease;
   /** Levels of parents above the session. */
   readonly depth: number;
+  /** What children have used for the calls that its last runtime left running. */
+  readonly used?: ReadonlyMap<string, Usage>;
 }
 
 function openDriver(driver: Driver, state: SessionState) {
@@ -200,7 +202,7 @@ function openDriver(driver: Driver, state: SessionState) {
       ...childrenOf(call, approver),
     }),
   };
-  return { session: new Session(ports, lease), ports, recorder, hooks, tools };
+  return { session: new Session(ports, lease, driver.used), ports, recorder, hooks, tools };
 }
 
 function inheritedCalls({ turn, header }: SessionState): TurnPorts["inherited"] {

@@ -63,9 +63,15 @@ export type Command =
   | { readonly type: "cancel"; readonly at: string; readonly reason: TurnEnd; readonly detail?: string }
   /**
    * The session is taken up again after its runtime went away: calls that had started end as `unknown`. `held`: from when
-   * to when the runtime that held the session last, and may be another than began them, is known to have lived.
+   * to when the runtime that held the session last, and may be another than began them, is known to have lived. `used`: what
+   * sessions that worked for one of these calls have used, by the call.
    */
-  | { readonly type: "resume"; readonly at: string; readonly held?: { readonly from: string; readonly until: string } }
+  | {
+    readonly type: "resume";
+    readonly at: string;
+    readonly held?: { readonly from: string; readonly until: string };
+    readonly used?: ReadonlyMap<string, Usage>;
+  }
   /** The events so far are a copy of those of `from`: what they left open was never this session's to run. */
   | { readonly type: "fork"; readonly at: string; readonly from: string };
 

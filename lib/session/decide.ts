@@ -290,7 +290,10 @@ function unknownEnd(call: CallState, state: SessionState, command: Resume): Body
     "It may have done all, part or none of its work, and it was not run again. Check before repeating it.";
   // A log without an owner that went tells of nobody's death.
   const cause = command.held === undefined ? "not_recorded" : "runtime_died";
-  return end(call.call, { kind: "unknown", cause }, { is_error: true, text }, ran);
+  return {
+    ...end(call.call, { kind: "unknown", cause }, { is_error: true, text }, ran),
+    ...optional("usage", command.used?.get(call.call)),
+  };
 }
 
 /** That there is no end is all the log says of it: a runtime that cannot write lives on for a while. */

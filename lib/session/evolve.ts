@@ -91,8 +91,15 @@ function apply(state: SessionState, event: SessionEvent): SessionState {
     case "session_resumed":
       return state;
     case "session_forked":
-      return { ...state, history: withoutKeys(state.history) };
+      return leaveParent({ ...state, history: withoutKeys(state.history) });
   }
+}
+
+/** The call is worked on by the session that was copied: a copy is nobody's child. */
+function leaveParent(state: SessionState): SessionState {
+  if (state.header === null) return state;
+  const { parent: _parent, ...header } = state.header;
+  return { ...state, header };
 }
 
 function toHeader(event: EventBody<"session_opened">, opened_at: string): SessionHeader {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type Agent, openAgent } from "../../lib/agent/agent.ts";
 import type { Approver } from "../../lib/agent/approver.ts";
 import type { AgentOptions } from "../../lib/agent/options.ts";
+import { createChildren } from "../../lib/agent/children.ts";
 import type { StopReason } from "../../lib/agent/turn.ts";
 import { isKnown, type SessionEvent } from "../../lib/session/event.ts";
 import { chatReply, type FixtureEndpoint, startEndpoint } from "../fixtures/endpoint.ts";
@@ -140,6 +141,16 @@ describe("what a child uses and needs", () => {
     expect(result.usage).toMatchObject({ input_tokens: 30, output_tokens: 15 });
     const end = (await eventsOf(agent, session.id)).find((event) => event.type === "call_ended");
     expect(end).toMatchObject({ usage: { input_tokens: 10, output_tokens: 5 } });
+  });
+
+  test("is its parent's use also where the child could not go on", async () => {
+    const agent = await open({ text: "One." });
+    const child = await agent.create();
+    await child.prompt("go", { source: "test" });
+    child.prompt = () => Promise.reject(new Error("its lease is lost"));
+    const signals = [new AbortController().signal, new AbortController().signal] as const;
+    const { run } = await createChildren(() => Promise.resolve(child), null).run({ title: "", prompt: "x", read_only: false }, ...signals);
+    expect(run).toMatchObject({ outcome: { kind: "unknown" }, child: { usage: { input_tokens: 10, output_tokens: 5 } } });
   });
 
   test("is held to what its parent has left of the spend limit", async () => {

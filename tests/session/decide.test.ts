@@ -125,6 +125,17 @@ describe("decide() on interruption", () => {
     });
   });
 
+  test("counts what was used for an interrupted call, by its end", () => {
+    const used = new Map([[callId(1), { input_tokens: 7, output_tokens: 3, cost_usd: 0.5 }]]);
+    const { state, events } = after(OPEN, PROMPT, ...STEP, reply(["change", "change"]), allow(1), start(1), {
+      type: "resume",
+      at: AT,
+      used,
+    });
+    expect(events.at(-1)).toMatchObject({ type: "call_ended", call: callId(1), usage: { input_tokens: 7, output_tokens: 3 } });
+    expect(state.usage.cost_usd).toBe(0.5);
+  });
+
   test("tells the model of an interrupted call what is known of it, and that it was not run again", () => {
     const spawned: Command = { type: "record_spawn", at: AT, call: callId(1), pid: 4711, pgid: 4711, start_time: "5" };
     const told = (held: { from: string; until: string } | null, ...before: readonly Command[]) => {
