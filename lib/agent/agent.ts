@@ -23,6 +23,7 @@ import type { PolicyOptions } from "./policy.ts";
 import type { CreatedTool, ScaffoldRequest } from "./scaffold.ts";
 import type { Session, TurnOptions } from "./session.ts";
 import { openServers, type Servers } from "./servers.ts";
+import { folderOf } from "./in-place.ts";
 import { checkExists, createSession, openSession, type SessionGround, type SessionNeeds } from "./sessions.ts";
 import { isOutdated } from "./program.ts";
 import type { ToolCall, ToolRequest } from "./tool-call.ts";
@@ -314,7 +315,7 @@ class Runtime implements Agent {
 
   async #needs(header: SessionHeader, overrides: Overrides, inPlace: boolean): Promise<SessionNeeds> {
     const { mode, model, baseUrl } = overrides;
-    const workspace = findWorkspace(header.workspace, "/", null);
+    const workspace = folderOf(header.workspace);
     if (inPlace && workspace !== header.workspace) {
       throw new UsageError(`Cannot open that session as its folder, "${header.workspace}", is not there any more as it was`);
     }

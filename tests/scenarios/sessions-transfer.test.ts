@@ -1,7 +1,7 @@
 /** `sessions export` and `sessions import`: a session moves to another machine and back, byte for byte, all of it or nothing. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createWriteStream, readFileSync, statSync } from "node:fs";
-import { mkdir, open, writeFile } from "node:fs/promises";
+import { mkdir, open, rename, symlink, writeFile } from "node:fs/promises";
 import { once } from "node:events";
 import { join } from "node:path";
 import { openDatabase } from "../../lib/platform/sqlite.ts";
@@ -66,6 +66,24 @@ describe("a session", () => {
     expect(await shown[1]).toBe(await shown[0] ?? "");
     const next = await runOrrery(["run", "--session", session, "--model", model, "more"], there());
     expect([next.code, next.stdout]).toEqual([0, "again\n"]);
+  });
+
+  test("whose folder is not there goes on in no other, and in its own by a link", async () => {
+    const { session, model } = await play();
+    const [moved, other] = [join(workspace.home, "../moved"), join(workspace.home, "../other")];
+    await mkdir(other);
+    const start = { cwd: other, home: workspace.home };
+    const goOn = ["run", "--session", session, "--model", model, "more"];
+    await rename(workspace.path, moved);
+    for (const args of [goOn, [...goOn, "--workspace", other], ["sessions", "resume", session, "--workspace", other]]) {
+      const { code, stderr } = await runOrrery(args, start);
+      expect([code, stderr]).toEqual([
+        2,
+        expect.stringContaining(`"${workspace.path}", is not there: put that folder there, or a link to it`),
+      ]);
+    }
+    await symlink(moved, workspace.path);
+    expect(await runOrrery(goOn, start)).toMatchObject({ code: 0, stdout: "again\n" });
   });
 
   test("written by version 1 of the format, with a type from the future, comes back as it was", async () => {
