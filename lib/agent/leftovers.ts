@@ -67,7 +67,7 @@ export async function closeTurn(
     checkBeginning(state, "cancel", session);
     await endLeftovers(ground, lease, state);
     const used = await closeChildren(ground, state);
-    const resumed = eventsOf(state, { type: "resume", at: now(), ...heldBefore(lease), used });
+    const resumed = eventsOf(state, { type: "resume", at: now(), ...takenOver(lease), used });
     const cancelled = eventsOf(fold(resumed, state), { type: "cancel", at: now(), ...reason });
     await ground.journal.append(lease, state.seq, [...resumed, ...cancelled]);
     return { turn: state.turn.turn };
@@ -76,9 +76,9 @@ export async function closeTurn(
   }
 }
 
-/** What is known of the life of the runtime that held the session before. */
-export function heldBefore({ predecessor_held }: Lease): { readonly held?: { readonly from: string; readonly until: string } } {
-  return predecessor_held === null ? {} : { held: predecessor_held };
+/** What is known of the runtime that held the session before. */
+export function takenOver({ predecessor_held, is_copy }: Lease): Pick<Extract<Command, { type: "resume" }>, "held" | "copied"> {
+  return { ...(predecessor_held === null ? {} : { held: predecessor_held }), ...(is_copy ? { copied: true } : {}) };
 }
 
 async function acquireFree({ journal, owner }: SessionGround, session: string): Promise<Lease | null> {

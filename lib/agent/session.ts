@@ -10,7 +10,7 @@ import { mayHaveStarted } from "../session/unread.ts";
 import type { Approver } from "./approver.ts";
 import type { Feed, Listener } from "./feed.ts";
 import { now } from "./ids.ts";
-import { heldBefore } from "./leftovers.ts";
+import { takenOver } from "./leftovers.ts";
 import { runTurn } from "./loop.ts";
 import type { Recorder } from "./recorder.ts";
 import type { StopReason, TurnCall, TurnNotes, TurnPorts, TurnResult } from "./turn.ts";
@@ -135,7 +135,7 @@ export class Session {
     if (this.#running) throw new SessionRefusal("busy", `Cannot resume session "${this.id}" as a turn is running`);
     if (this.state().turn.kind === "idle") return null;
     const before = this.state();
-    this.#recorder.mustRecord({ type: "resume", at: now(), ...heldBefore(this.#lease), used: this.#used });
+    this.#recorder.mustRecord({ type: "resume", at: now(), ...takenOver(this.#lease), used: this.#used });
     return await this.#run(options, before);
   }
 

@@ -11,7 +11,7 @@
 import type { Intake, Journal } from "../journal/journal.ts";
 import { upcast } from "../journal/upcast.ts";
 import { emptyList } from "../session/append-list.ts";
-import { isKnown, type StoredEvent } from "../session/event.ts";
+import { isKnown, type SessionEvent, type StoredEvent } from "../session/event.ts";
 import { evolve } from "../session/evolve.ts";
 import { findContradiction } from "../session/sequence.ts";
 import { initialState, type SessionState } from "../session/state.ts";
@@ -21,6 +21,8 @@ import { checkExists } from "./sessions.ts";
 export interface Imported {
   readonly session: string;
   readonly events: number;
+  /** The turn that was open; null if none was. It may go on where the session came from. */
+  readonly open_turn: number | null;
 }
 
 /** Few rows, as an event may be large. */
@@ -54,13 +56,17 @@ export async function importLog(journal: Journal, chunks: AsyncIterable<Uint8Arr
   let page: Page = emptyPage;
   let session = "";
   let number = 0;
-  let before: SessionState | null = initialState;
+  let state: SessionState = initialState;
+  let checked = true;
   try {
     for await (const bytes of splitLines(chunks)) {
       number++;
       const { event, text } = readLine(bytes, number, session);
       session = event.session;
-      before = follow(before, event, number);
+      checked &&= isKnown(event);
+      if (checked && isKnown(event)) checkSequence(state, event, number);
+      // Of what was said before nothing is needed (X3).
+      state = { ...evolve(state, event), history: emptyList() };
       intake ??= journal.openIntake(session);
       page = { events: [...page.events, event], texts: [...page.texts, text], bytes: page.bytes + bytes.length };
       if (page.events.length < PAGE_ROWS && page.bytes < PAGE_BYTES) continue;
@@ -70,7 +76,7 @@ export async function importLog(journal: Journal, chunks: AsyncIterable<Uint8Arr
     if (intake === null) throw new UnsoundLog("Cannot import a session as there is nothing to read");
     await intake.add(page.events, page.texts);
     await intake.commit();
-    return { session, events: number };
+    return { session, events: number, open_turn: state.turn.kind === "running" ? state.turn.turn : null };
   } finally {
     await intake?.discard();
   }
@@ -103,12 +109,10 @@ function readLine(bytes: Uint8Array, number: number, session: string): { readonl
   }
 }
 
-/** X4. Null once it cannot be told. Of what was said before nothing is needed (X3). */
-function follow(before: SessionState | null, event: StoredEvent, number: number): SessionState | null {
-  if (before === null || !isKnown(event)) return null;
+/** X4 */
+function checkSequence(before: SessionState, event: SessionEvent, number: number): void {
   const problem = findContradiction(before, event);
   if (problem !== null) throw new UnsoundLog(`Cannot import line ${number}: ${problem}`);
-  return { ...evolve(before, event), history: emptyList() };
 }
 
 /** One session, from its beginning, without a gap. */

@@ -94,6 +94,8 @@ export interface Lease {
   readonly owner: LeaseOwner;
   /** The last owner that died without releasing the session, unless its turn was resumed, or another began, since. */
   readonly predecessor: LeaseOwner | null;
+  /** The log was taken in with its turn open, which was neither resumed here nor followed by another since: it may go on where it came from. */
+  readonly is_copy: boolean;
   /** From when to when that owner is known to have lived with the lease; null if it is not known. RFC 3339 UTC with milliseconds. */
   readonly predecessor_held: { readonly from: string; readonly until: string } | null;
   /** Aborts when the lease is found to be lost. */

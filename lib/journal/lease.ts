@@ -22,6 +22,9 @@ export function stillHolds(holder: LeaseOwner, expired: boolean): boolean {
   }
 }
 
+/** The predecessor that a log has which was taken in with its turn open: whoever that may be, and may still drive it. */
+export const ELSEWHERE: LeaseOwner = { runtime: "", pid: 0, start_time: "", place: "" };
+
 /** Whom a lease was taken over from. Our own earlier lease has no processes to end. */
 export function toPredecessor(holder: LeaseOwner | null, owner: LeaseOwner): LeaseOwner | null {
   return holder === null || holder.runtime === owner.runtime ? null : holder;
@@ -68,7 +71,11 @@ export class HeldLease implements Lease {
     this.#ports = ports;
   }
 
-  /** Somebody died with the session before. */
+  get is_copy(): boolean {
+    return this.predecessor?.runtime === ELSEWHERE.runtime;
+  }
+
+  /** Somebody died with the session before, or has it elsewhere. */
   get isInherited(): boolean {
     return this.predecessor !== null || this.predecessor_held !== null;
   }

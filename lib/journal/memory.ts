@@ -17,7 +17,7 @@ import {
   type Standing,
   type StoredRow,
 } from "./journal.ts";
-import { HeldLease, settlesPredecessor, stillHolds, toPredecessor } from "./lease.ts";
+import { ELSEWHERE, HeldLease, settlesPredecessor, stillHolds, toPredecessor } from "./lease.ts";
 import { checkNumbering } from "./numbering.ts";
 import { emptySummary, summarise, type Summary, toSessionSummary } from "./summary.ts";
 import { decodeRow } from "./upcast.ts";
@@ -113,6 +113,7 @@ class MemoryJournal implements Journal {
         if (holder !== null) throw new JournalHeld(session, holder);
         if (this.#logs.has(session)) throw new JournalOccupied(session);
         if (log.bodies.length > 0) this.#logs.set(session, { ...log, bodies: [...log.bodies] });
+        if (log.summary.turn_open) this.#predecessors.set(session, ELSEWHERE);
       },
       discard: async () => void log.bodies.splice(0),
     };

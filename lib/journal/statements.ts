@@ -14,7 +14,7 @@ import {
   type SessionSummary,
   type Standing,
 } from "./journal.ts";
-import { type HeldLease, LEASE_MS, settlesPredecessor, spanOf, stillHolds } from "./lease.ts";
+import { ELSEWHERE, type HeldLease, LEASE_MS, settlesPredecessor, spanOf, stillHolds } from "./lease.ts";
 import type { Store } from "./store.ts";
 import { changeSummary, emptySummary, summarise, type Summary, toSessionSummary } from "./summary.ts";
 import { decodeRow } from "./upcast.ts";
@@ -201,6 +201,9 @@ export function takeIn(store: Store, session: string, summary: Summary): void {
   if (readHead(store, session) > 0) throw new JournalOccupied(session);
   store.statement("INSERT INTO main.events SELECT session, seq, body FROM temp.intake WHERE session = ? ORDER BY seq").run(session);
   insertSummary(store, session, summary);
+  if (!summary.turn_open) return;
+  const { runtime, pid, start_time, place } = ELSEWHERE;
+  store.statement("INSERT OR REPLACE INTO predecessors VALUES (?, ?, ?, ?, ?, ?, ?)").run(session, "", runtime, pid, start_time, place, 0);
 }
 
 export function dropAside(store: Store, session: string): void {

@@ -48,7 +48,7 @@ const SCHEMA = `
 
 /**
  * What may be missing in a file that an earlier program made, and that one need not know: no new version. A row of
- * `predecessors` is the lease of a holder that died, as it was.
+ * `predecessors` is the lease of a holder that died, as it was, or that of nobody known, for a log taken in with its turn open.
  */
 const ADDITIONS = `
   CREATE TABLE IF NOT EXISTS requests (

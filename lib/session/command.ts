@@ -64,13 +64,15 @@ export type Command =
   /**
    * The session is taken up again after its runtime went away: calls that had started end as `unknown`. `held`: from when
    * to when the runtime that held the session last, and may be another than began them, is known to have lived. `used`: what
-   * sessions that worked for one of these calls have used, by the call.
+   * sessions that worked for one of these calls have used, by the call. `copied`: the log was taken in with its turn open,
+   * which may go on where it came from: what has not started is not this session's to run.
    */
   | {
     readonly type: "resume";
     readonly at: string;
     readonly held?: { readonly from: string; readonly until: string };
     readonly used?: ReadonlyMap<string, Usage>;
+    readonly copied?: boolean;
   }
   /** The events so far are a copy of those of `from`: what they left open was never this session's to run. */
   | { readonly type: "fork"; readonly at: string; readonly from: string };

@@ -245,13 +245,16 @@ type Resume = Extract<Command, { type: "resume" }>;
 /** P3: after a crash a call that had started is not started again; its outcome is not known. */
 function resume(state: SessionState, command: Resume): readonly Body[] | Refusal {
   if (state.turn.kind !== "running") return refuse("no_turn", "no turn is open");
-  const started = openCalls(state.turn).filter(mayHaveStarted);
+  const open = openCalls(state.turn);
+  const started = open.filter(mayHaveStarted);
+  const left = command.copied === true ? open.filter((call) => !mayHaveStarted(call)) : [];
   const interrupted = state.turn.phase.kind === "asking" && state.turn.phase.status.kind === "open"
     ? [interruptedAttempt(state.turn, state.turn.phase.attempt)]
     : [];
   return [
     { type: "session_resumed", calls: started.map((call) => call.call) },
     ...started.map((call) => unknownEnd(call, state, command)),
+    ...left.map(({ call }) => notStarted(call, "imported", NOT_IMPORTED)),
     ...state.speculation.open.flatMap((each) =>
       endOpen(
         each,
@@ -263,6 +266,10 @@ function resume(state: SessionState, command: Resume): readonly Body[] | Refusal
     ...interrupted,
   ];
 }
+
+const NOT_IMPORTED =
+  "This call was not run here: the session was imported before it had started. Where the session came from it may have " +
+  "been run since. Check before repeating it.";
 
 /** The turn stays open, as it was there; its calls and early runs run in the other session, if at all. */
 function fork(state: SessionState, from: string): readonly Body[] {
@@ -297,7 +304,7 @@ function unknownEnd(call: CallState, state: SessionState, command: Resume): Body
 }
 
 /** That there is no end is all the log says of it: a runtime that cannot write lives on for a while. */
-function whyUnknown({ name, status }: CallState, ran: number, last: string, { at, held }: Resume): string {
+function whyUnknown({ name, status }: CallState, ran: number, last: string, { at, held, copied }: Resume): string {
   if (status.kind !== "running") return `an event that cannot be read may have been the start of "${name}"`;
   const process = status.process === undefined
     ? "whether its process had started is not recorded"
@@ -305,12 +312,14 @@ function whyUnknown({ name, status }: CallState, ran: number, last: string, { at
   const [sign, found] = held === undefined
     ? ["the last of its turn was recorded", "the session was taken up"]
     : ["its runtime last gave a sign of life", "that was found to be gone"];
-  const isSetBack = at < last;
-  const most = isSetBack
-    ? "how long at most is not known, as the clock was set back since"
-    : `at most ${seconds(elapsed(status.since, at))}, when ${found}`;
-  return `no end of "${name}" is recorded: its runtime went, or could not write, before it was (started ${status.since}, ${process}; ` +
-    `it had run for at least ${seconds(ran)}${isSetBack ? "" : `, when ${sign}`}, and ${most})`;
+  const [gone, doubt] = copied === true
+    ? ["went, could not write, or goes on where the session was imported from,", "it may go on there"]
+    : ["went, or could not write,", at < last ? "the clock was set back since" : null];
+  const most = doubt === null
+    ? `at most ${seconds(elapsed(status.since, at))}, when ${found}`
+    : `how long at most is not known, as ${doubt}`;
+  return `no end of "${name}" is recorded: its runtime ${gone} before it was (started ${status.since}, ${process}; ` +
+    `it had run for at least ${seconds(ran)}${at < last ? "" : `, when ${sign}`}, and ${most})`;
 }
 
 /** When the runtime that began this is last known to have lived. How long it ran after that, nothing tells. */

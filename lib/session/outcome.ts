@@ -12,7 +12,7 @@ export const Outcome = v.variant("kind", [
   /** Answered by something that goes on living: a tool host, an MCP server, a child session. */
   v.object({ kind: v.literal("returned") }),
   /**
-   * `reason`: `denied`, `cancelled`, `forked` or `cannot_start`. In the report of a turn that its journal left open also
+   * `reason`: `denied`, `cancelled`, `forked`, `imported` or `cannot_start`. In the report of a turn that its journal left open also
    * `pending`: it is never recorded, as whoever resumes the turn goes on with the call.
    */
   v.object({ kind: v.literal("not_started"), reason: v.string() }),

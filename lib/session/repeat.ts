@@ -121,7 +121,7 @@ function wasCutOff({ status }: CallState): boolean {
   if (status.kind !== "ended") return false;
   const { outcome } = status;
   return (outcome.kind === "unknown" && (outcome.cause === "runtime_died" || outcome.cause === "not_recorded")) ||
-    (outcome.kind === "not_started" && outcome.reason === "forked");
+    (outcome.kind === "not_started" && (outcome.reason === "forked" || outcome.reason === "imported"));
 }
 
 /** G3. A reply that was not refused is like no other. */

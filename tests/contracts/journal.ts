@@ -336,8 +336,31 @@ export function journalContract(subject: JournalSubject): void {
       expect(readable(await journal.read(session))).toEqual(events);
       expect(await journal.list()).toMatchObject([{ session, title: "hello", seq: 5, turns: 1, status: "interrupted" }]);
       const lease = await hold(session);
-      expect(lease.predecessor).toBe(null);
       await journal.append(lease, 5, [turnEnded(session, 6)]);
+    });
+
+    claim("an intake with an open turn is a copy until that is resumed, whoever looks at it before", async () => {
+      const session = newSession();
+      const events = [opened(session), prompted(session, 2, "hello")];
+      const intake = journal.openIntake(session);
+      await intake.add(events, events.map((event) => JSON.stringify(event)));
+      await intake.commit();
+      await (await hold(session)).release();
+      await journal.acquire(session, deadOwner());
+      const lease = await hold(session);
+      expect(lease).toMatchObject({ is_copy: true, predecessor_held: null });
+      await journal.append(lease, 2, [resumed(session, 3)]);
+      await lease.release();
+      expect(await hold(session)).toMatchObject({ is_copy: false, predecessor: null });
+    });
+
+    claim("an intake between turns is no copy that may go on elsewhere", async () => {
+      const session = newSession();
+      const events = [opened(session), prompted(session, 2, "hello"), turnEnded(session, 3)];
+      const intake = journal.openIntake(session);
+      await intake.add(events, events.map((event) => JSON.stringify(event)));
+      await intake.commit();
+      expect(await hold(session)).toMatchObject({ is_copy: false, predecessor: null });
     });
 
     claim("an intake that is discarded leaves nothing, and can be made again", async () => {

@@ -1,9 +1,10 @@
 /** `sessions export` and `sessions import`: a session moves to another machine and back, byte for byte, all of it or nothing. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { createWriteStream, readFileSync, statSync } from "node:fs";
+import { createWriteStream, existsSync, readFileSync, statSync } from "node:fs";
 import { mkdir, open, rename, symlink, writeFile } from "node:fs/promises";
 import { once } from "node:events";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { openDatabase } from "../../lib/platform/sqlite.ts";
 import { newSession } from "../fixtures/journal/events.ts";
 import { sampleSession } from "../fixtures/journal/sample.ts";
@@ -84,7 +85,35 @@ describe("a session", () => {
     }
     await symlink(moved, workspace.path);
     expect(await runOrrery(goOn, start)).toMatchObject({ code: 0, stdout: "again\n" });
-  });
+  }, 30_000);
+
+  test("that is exported while it runs starts nothing at the other place that may run here, and says so", async () => {
+    await workspace.tool("hold", "echo > held; while [ ! -e go-on ]; do sleep 0.02; done");
+    await workspace.tool("mark", "echo x >> marks");
+    const calls = [{ name: "hold", arguments: {} }, { name: "mark", arguments: {} }];
+    const model = await workspace.script({ calls }, { text: "done" });
+    const flags = ["--trust-workspace", "--mode", "yolo", "--model", model, "--output-format", "json"];
+    const runtime = startOrrery(["run", ...flags, "go"], here());
+    const end = ended(runtime);
+    while (!existsSync(join(workspace.path, "held"))) await sleep(10);
+    const { sessions } = JSON.parse((await runOrrery(["sessions", "list", "--json"], here())).stdout) as {
+      sessions: { session: string }[];
+    };
+    const session = sessions[0]?.session ?? "";
+    const exported = (await runOrrery(["sessions", "export", session], here())).stdout;
+    const imported = await runOrrery(["sessions", "import", "-", "--json"], { ...there(), input: exported });
+    expect(JSON.parse(imported.stdout)).toMatchObject({ session, open_turn: 1 });
+    expect(imported.stderr).toContain("may go on where the session comes from");
+    expect((await runOrrery(["sessions", "export", session], there())).stdout).toBe(exported);
+    const resumed = await runOrrery(["sessions", "resume", session, ...flags], there());
+    expect([existsSync(join(workspace.path, "marks")), JSON.parse(resumed.stdout)]).toMatchObject([false, {
+      status: "completed",
+      calls: [{ name: "hold", outcome: { kind: "unknown" } }, { name: "mark", outcome: { kind: "not_started", reason: "imported" } }],
+    }]);
+    await workspace.write("go-on", "");
+    expect((await end).code).toBe(0);
+    expect(readFileSync(join(workspace.path, "marks"), "utf8")).toBe("x\n");
+  }, 60_000);
 
   test("written by version 1 of the format, with a type from the future, comes back as it was", async () => {
     const golden = readFileSync(join(import.meta.dirname, "../fixtures/journal/v1.jsonl"), "utf8").split("\n").slice(0, 48);
@@ -96,6 +125,7 @@ describe("a session", () => {
       schema_version: 1,
       session: "ses_01a10000-0000-7000-8000-000000000001",
       events: 48,
+      open_turn: null,
     }]);
     expect((await runOrrery(["sessions", "export", "ses_01a10000-0000-7000-8000-000000000001"], there())).stdout).toBe(text);
   });

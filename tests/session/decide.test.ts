@@ -136,6 +136,23 @@ describe("decide() on interruption", () => {
     expect(state.usage.cost_usd).toBe(0.5);
   });
 
+  test("starts nothing of a copy whose turn may go on elsewhere", () => {
+    const { state, events } = after(OPEN, PROMPT, ...STEP, reply(["change", "change", "change"]), allow(1), allow(2), start(1), {
+      type: "resume",
+      at: AT,
+      copied: true,
+    });
+    const ends = events.flatMap((event) => event.type === "call_ended" ? [event] : []);
+    expect(ends.map(({ outcome }) => outcome)).toEqual([
+      { kind: "unknown", cause: "not_recorded" },
+      { kind: "not_started", reason: "imported" },
+      { kind: "not_started", reason: "imported" },
+    ]);
+    expect(ends[0]?.result.text).toContain("goes on where the session was imported from");
+    expect(ends[0]?.result.text).toContain("how long at most is not known, as it may go on there");
+    expect(state.turn).toMatchObject({ kind: "running", phase: { kind: "ready" } });
+  });
+
   test("tells the model of an interrupted call what is known of it, and that it was not run again", () => {
     const spawned: Command = { type: "record_spawn", at: AT, call: callId(1), pid: 4711, pgid: 4711, start_time: "5" };
     const told = (held: { from: string; until: string } | null, ...before: readonly Command[]) => {
