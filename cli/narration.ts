@@ -1,10 +1,16 @@
-/** Recorded events in words, one short line each: for people who watch a run or look at an old one. */
+/**
+ * Recorded events in words, a short line each, and the beginning of what a call that failed said: for people who watch a
+ * run or look at an old one.
+ */
 import type { SessionEvent } from "../mod.ts";
-import { oneLine, type Out, printable } from "./terminal.ts";
+import { excerpt, oneLine, type Out, printable } from "./terminal.ts";
 
 type Ended = Extract<SessionEvent, { type: "call_ended" }>;
 
-/** A line for the event, or null if it is not worth one. Remembers the calls it has heard of. */
+/** How many lines of a result are shown; the whole of it is in the journal. */
+export const RESULT_LINES = 6;
+
+/** Lines for the event, or null if it is not worth any. Remembers the calls it has heard of. */
 export type Narrator = (event: SessionEvent) => string | null;
 
 export function createNarrator(out: Pick<Out, "colors" | "columns">): Narrator {
@@ -18,14 +24,15 @@ export function createNarrator(out: Pick<Out, "colors" | "columns">): Narrator {
     const failed = result.is_error || outcome.kind === "unknown";
     const facts = [outcomeText(event), `${formatMs(event.duration_ms)}`, ...extras(event)].join(" · ");
     const line = `  ${labels.get(event.call) ?? event.call} ${failed ? red(facts) : dim(facts)}`;
-    return failed && result.text !== "" ? `${line}\n    ${dim(oneLine(result.text, width() + 24))}` : line;
+    if (!failed || result.text === "") return line;
+    return [line, ...excerpt(result.text, width() + 24, RESULT_LINES).map((each) => `    ${dim(each)}`.trimEnd())].join("\n");
   };
 
   return (event) => {
     switch (event.type) {
       case "reply_committed":
         for (const call of event.calls) {
-          labels.set(call.call, `${bold(printable(call.name))} ${oneLine(shortInput(call.arguments), width())}`);
+          labels.set(call.call, `${bold(printable(call.name))} ${oneLine(shortInput(call.arguments), width())}`.trimEnd());
         }
         return null;
       case "call_ended":

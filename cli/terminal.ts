@@ -52,10 +52,41 @@ export function printable(text: string): string {
   return text.replaceAll("\r\n", "\n").replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
 }
 
-/** One line of at most `width` columns. */
+/** One line of at most `width` columns, for a name or a sentence: white space of any kind and length is a space. */
 export function oneLine(text: string, width: number): string {
-  const line = printable(text).replace(/\s+/g, " ").trim();
-  return clipToWidth(line, width) === line ? line : `${clipToWidth(line, Math.max(1, width - 1))}…`;
+  return clipped(printable(text).replace(/\s+/g, " ").trim(), width);
+}
+
+/**
+ * The first lines of a text as it is laid out, a table or code: each of at most `width` columns, with its spaces, and
+ * with tabs as the spaces that they stand for. Lines that are left out are counted.
+ */
+export function excerpt(text: string, width: number, most: number): readonly string[] {
+  const lines = printable(text).trimEnd().split("\n");
+  const shown = lines.slice(0, most).map((line) => {
+    return clipped(withoutTabs(line.replace(/[\u2028\u2029]/g, "\ufffd"), width), width).trimEnd();
+  });
+  const more = lines.length - shown.length;
+  return more > 0 ? [...shown, `… ${more} more ${more === 1 ? "line" : "lines"}`] : shown;
+}
+
+const TAB_STOP = 8;
+
+/** Not what comes behind `width` columns: a line may be tabs without end. */
+function withoutTabs(line: string, width: number): string {
+  let shown = "";
+  let column = 0;
+  for (const [index, part] of line.split("\t").entries()) {
+    const gap = index === 0 ? 0 : TAB_STOP - column % TAB_STOP;
+    shown += " ".repeat(gap) + part;
+    column += gap + widthOf(part);
+    if (column > width) break;
+  }
+  return shown;
+}
+
+function clipped(line: string, width: number): string {
+  return clipToWidth(line, width) === line ? line : `${clipToWidth(line, Math.max(0, width - 1))}…`;
 }
 
 /** Lines of at most `width` columns, broken between words; a word that is longer stays whole, so that it can be copied. */

@@ -1,10 +1,8 @@
 /** A turn as the conversation shows it: as `run` does, and of every call what it began with and what came of it. */
 import { type FeedEvent, isKnown, type SessionEvent, type TurnResult } from "../../mod.ts";
-import { shortInput } from "../narration.ts";
+import { RESULT_LINES, shortInput } from "../narration.ts";
 import { Renderer } from "../render.ts";
-import { oneLine, printable, type Shell } from "../terminal.ts";
-
-const RESULT_LINES = 6;
+import { excerpt, oneLine, type Shell } from "../terminal.ts";
 
 export class View {
   readonly #shell: Shell;
@@ -38,7 +36,7 @@ export class View {
       // On a terminal the renderer says so.
       this.#say([`  running ${oneLine(this.#asked.get(event.call) ?? event.name, this.#width)}`]);
     } else if (event.type === "call_ended" && !event.result.is_error) {
-      this.#say(excerptOf(event.result.text, this.#width));
+      this.#say(excerpt(event.result.text, this.#width, RESULT_LINES).map((line) => `    ${line}`.trimEnd()));
     }
   }
 
@@ -50,12 +48,4 @@ export class View {
     this.pause();
     for (const line of lines) this.#shell.err.write(`${this.#shell.err.colors.dim(line)}\n`);
   }
-}
-
-/** The beginning of a result; the whole of it is in the journal. */
-function excerptOf(text: string, width: number): readonly string[] {
-  const lines = printable(text).trimEnd().split("\n");
-  const shown = lines.slice(0, RESULT_LINES).map((line) => `    ${oneLine(line, width)}`.trimEnd());
-  const more = lines.length - shown.length;
-  return more > 0 ? [...shown, `    … ${more} more ${more === 1 ? "line" : "lines"}`] : shown;
 }

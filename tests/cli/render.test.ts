@@ -55,7 +55,16 @@ describe("Renderer", () => {
     renderer.watch(reply("", "bash", '{"command":"sleep 1"}'));
     renderer.watch(event({ type: "call_started", call: CALL, name: "bash", input_digest: "", worker: "w1" }));
     renderer.watch(ended({ outcome: { kind: "timed_out", after_ms: 1000 }, result: { is_error: true, text: "no\nend" } }));
-    expect(err.text).toBe("  bash sleep 1 timed out after 1.0 s · 12 ms\n    no end\n");
+    expect(err.text).toBe("  bash sleep 1 timed out after 1.0 s · 12 ms\n    no\n    end\n");
+  });
+
+  test("shows the first lines of what a call that failed said, as they are laid out", () => {
+    const { err, renderer } = screen({ terminal: false });
+    renderer.watch(reply("", "build", "{}"));
+    const text = "a.ts:3:5\n  let  x = ;\n\t ^\n4\n5\n6\n7\n8\n";
+    renderer.watch(ended({ outcome: { kind: "exited", code: 1 }, result: { is_error: true, text } }));
+    const lines = ["a.ts:3:5", "  let  x = ;", "         ^", "4", "5", "6", "… 2 more lines"];
+    expect(err.text).toBe(`  build exit 1 · 12 ms\n${lines.map((line) => `    ${line}\n`).join("")}`);
   });
 
   test("says what is running on a line that it takes away again", () => {

@@ -1,7 +1,9 @@
 /** `orrery chat` in tmux: what is on the screen, and where. `chat.test.ts` looks at what it does. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { chmod } from "node:fs/promises";
 import { join } from "node:path";
+import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { widthOf } from "../../cli/width.ts";
 import { greetFile } from "../fixtures/greet.ts";
@@ -12,6 +14,10 @@ import { noTmux, openWindow, type Window } from "../host/tmux.ts";
 const LIMIT = 60_000;
 const NARROW = 40;
 const ESCAPE = "\x1b";
+
+const PODS = `NAME                   READY   STATUS    RESTARTS   AGE
+api-7d9f4b7c-x2x9p     1/1     Running   0          6d2h
+web-5f6d8c9b7d-kq4tz   1/1     Running   2          41m`;
 
 let workspace: TestWorkspace;
 let open: Window[];
@@ -130,6 +136,27 @@ describe.skipIf(noTmux !== null)(`orrery chat on a screen${noTmux === null ? "" 
       await leave(window);
     }, LIMIT);
   }
+
+  test("is what docs/chat.md shows", async () => {
+    const page = readFileSync(join(import.meta.dirname, "../../docs/chat.md"), "utf8");
+    const [, sample = ""] = /^```\n\$ orrery chat\n([\s\S]*?)^```/m.exec(page) ?? [];
+    const file = readFileSync(join(import.meta.dirname, "../fixtures/nanocoder/k8s-pods.md"), "utf8");
+    await workspace.write(".nanocoder/tools/k8s-pods.md", file.replace("approval: never", "approval: always"));
+    await chmod(await workspace.write("bin/kubectl", `#!/bin/sh\ncat <<'END'\n${PODS}\nEND\n`), 0o755);
+    const window = await chat([
+      { text: "I look. ", ...call("k8s_pods", { namespace: "staging" }) },
+      { text: "Two pods run, and web was restarted twice." },
+    ], { args: ["--trust-workspace"], columns: 200, env: { PATH: `${at("bin")}:${process.env["PATH"] ?? ""}` } });
+    await enter(window, "which pods run in staging?");
+    await window.until("the question", (rows) => rows.at(-1) === "Run it? [y/N]");
+    window.type("y");
+    window.press("Enter");
+    await prompted(window);
+    const alike = (text: string) => text.replace(/ses_[-\w]+/g, "ses_ID").replace(/ok · .*/, "ok · TIME").trimEnd();
+    const shown = window.everything().replace(/^script:\S+/, "openai/gpt-5-mini").replaceAll(workspace.path, "/home/me/site");
+    expect(alike(shown)).toBe(alike(sample));
+    await leave(window);
+  }, LIMIT);
 
   test("shows words as they come, and what Ctrl-C makes of them", async () => {
     const window = await chat([{ stream: [{ text: "The first words" }, { wait_ms: 600_000, text: " and the last" }] }]);
