@@ -1,29 +1,10 @@
-/** Asks the person at the terminal whether a call may run. */
-import process from "node:process";
-import type { Answer, Approver, Question } from "../mod.ts";
+/** Whether a call may run, as the person at the terminal is asked it, and what an answer means. */
+import type { Answer, Question } from "../mod.ts";
 import { isTerminal, printable, type Shell } from "./terminal.ts";
 
 /** It takes a terminal to read from and one to write to, whatever the output format. */
 export function canAsk({ err }: Shell): boolean {
   return err.isTerminal && isTerminal(0);
-}
-
-/** Null if nobody can be asked. */
-export function createApprover(shell: Shell, beforeQuestion = () => {}, afterAnswer = () => {}): Approver | null {
-  if (!canAsk(shell)) return null;
-  const { err } = shell;
-  let last: Promise<unknown> = Promise.resolve();
-  return (question, signal) => {
-    const answer = last.then(async () => {
-      beforeQuestion();
-      err.write(describeCall(question, err.colors) + RUN_IT);
-      const given = toAnswer(await agrees(signal), signal);
-      afterAnswer();
-      return given;
-    });
-    last = answer.catch(() => undefined);
-    return answer;
-  };
 }
 
 export const RUN_IT = "Run it? [y/N] ";
@@ -65,27 +46,14 @@ function exposed(text: string): string {
   return text.replaceAll(HIDDEN, (hidden) => `<U+${(hidden.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}>`);
 }
 
-export function toAnswer(agreed: boolean, { aborted }: AbortSignal): Answer {
-  if (agreed) return { decision: "allow", by: "user" };
-  return { decision: "deny", by: "user", reason: aborted ? "the question was withdrawn" : "the user said no" };
+/** @param text null: none came. */
+export function toAnswer(text: string | null, { aborted }: AbortSignal): Answer {
+  if (isYes(text)) return { decision: "allow", by: "user" };
+  if (aborted) return { decision: "deny", by: "user", reason: "the question was withdrawn" };
+  return { decision: "deny", by: "user", reason: text === null ? "the user gave no answer" : "the user said no" };
 }
 
-/** Only a yes is one. */
-export function isYes(text: string): boolean {
-  return /^y(es)?$/i.test(text.trim());
-}
-
-/** Reads one line. */
-export async function agrees(signal: AbortSignal): Promise<boolean> {
-  // Loaded when it is needed; without line editing of its own, so that Ctrl-C stays a signal.
-  const { createInterface } = await import("node:readline/promises");
-  const lines = createInterface({ input: process.stdin, terminal: false });
-  try {
-    return isYes(await lines.question("", { signal }));
-  } catch (error) {
-    if (!signal.aborted) throw error;
-    return false;
-  } finally {
-    lines.close();
-  }
+/** Only a yes is one; no answer is a no. */
+export function isYes(text: string | null): boolean {
+  return text !== null && /^y(es)?$/i.test(text.trim());
 }

@@ -1,7 +1,7 @@
 /** One turn driven by the command line: opened, shown, stopped by signals, and turned into an ending. */
 import type { AgentOptions, ModelErrorKind, Runtime, TurnOptions, TurnResult } from "../mod.ts";
 import { toAgentOptions, withAgent } from "./agent.ts";
-import { createApprover } from "./ask.ts";
+import { Asker } from "./asker.ts";
 import type { TurnFlags } from "./flags.ts";
 import type { Ending } from "./ending.ts";
 import { endingOfError } from "./errors.ts";
@@ -11,11 +11,12 @@ import { createPresenter, type Presenter } from "./presenter.ts";
 import type { Shell } from "./terminal.ts";
 
 /** Runs a turn and tells the presenter of it. */
-export type Drive = (agent: Runtime, presenter: Presenter, options: TurnOptions) => Promise<TurnResult>;
+export type Drive = (agent: Runtime, presenter: Presenter, options: TurnOptions, asker: Asker) => Promise<TurnResult>;
 
 /** @param prepare what is needed before anything is opened, such as a prompt. */
 export async function driveTurn(shell: Shell, flags: TurnFlags, prepare: () => Promise<Drive>): Promise<Ending> {
-  const presenter = createPresenter(shell, flags.outputFormat, flags.events);
+  const asker = new Asker(shell);
+  const presenter = createPresenter(asker.shell, flags.outputFormat, flags.events);
   try {
     if (flags.events && flags.outputFormat !== "json") {
       throw new UsageError("Cannot add events to this output: --events needs --output-format json");
@@ -23,7 +24,7 @@ export async function driveTurn(shell: Shell, flags: TurnFlags, prepare: () => P
     const began = performance.now();
     const drive = await within(flags.timeout, prepare());
     const left = flags.timeout === undefined ? null : Math.max(0, flags.timeout * 1000 - (performance.now() - began));
-    return await driveInterruptibly(shell, flags, presenter, drive, left);
+    return await driveInterruptibly(asker, flags, presenter, drive, left);
   } catch (error) {
     const outOfTime = error instanceof WallClockReached;
     presenter.fail(error, outOfTime ? "timeout" : await endingOfError(error) ?? "failed");
@@ -53,27 +54,27 @@ async function within<T>(seconds: number | undefined, work: Promise<T>): Promise
 }
 
 async function driveInterruptibly(
-  shell: Shell,
+  asker: Asker,
   flags: TurnFlags,
   presenter: Presenter,
   drive: Drive,
   timeout_ms: number | null,
 ): Promise<Ending> {
-  const interruption = listenForInterruption(shell);
+  const interruption = listenForInterruption(asker.shell);
   const timeout = timeout_ms === null ? {} : { timeout_ms };
   const options = { stop: interruption.stop, now: interruption.now, ...timeout };
   try {
     const late = timeout_ms === null ? [] : [AbortSignal.timeout(timeout_ms)];
-    const agentOptions = { ...toTurnAgentOptions(shell, flags, presenter), stop: AbortSignal.any([interruption.stop, ...late]) };
-    const result = await withAgent(shell, agentOptions, (agent) => drive(agent, presenter, options));
+    const agentOptions = { ...toTurnAgentOptions(asker, flags, presenter), stop: AbortSignal.any([interruption.stop, ...late]) };
+    const result = await withAgent(asker.shell, agentOptions, (agent) => drive(agent, presenter, options, asker));
     return endingOf(result, interruption);
   } finally {
     interruption.close();
   }
 }
 
-function toTurnAgentOptions(shell: Shell, flags: TurnFlags, presenter: Presenter): AgentOptions {
-  const approver = createApprover(shell, () => presenter.pause());
+function toTurnAgentOptions(asker: Asker, flags: TurnFlags, presenter: Presenter): AgentOptions {
+  const approver = asker.approver(() => presenter.pause());
   return {
     ...toAgentOptions(flags),
     ...(flags.maxSteps === undefined ? {} : { maxSteps: flags.maxSteps }),

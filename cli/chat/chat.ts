@@ -65,7 +65,7 @@ export class Chat {
 
   readonly approver: Approver = async (question, signal) => {
     const text = await this.#console.ask(describeCall(question, this.shell.err.colors), RUN_IT, signal);
-    return toAnswer(text !== null && isYes(text), signal);
+    return toAnswer(text, signal);
   };
 
   /** What the runtime has to say, once. */
@@ -170,7 +170,7 @@ export class Chat {
     const question = new AbortController();
     this.#question = question;
     try {
-      await offerTrustBy(agent, async (words, prompt) => isYes(await this.#console.ask(words, prompt, question.signal) ?? ""));
+      await offerTrustBy(agent, async (words, prompt) => isYes(await this.#console.ask(words, prompt, question.signal)));
     } finally {
       this.#question = null;
     }

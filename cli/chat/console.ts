@@ -6,11 +6,11 @@
  * C3  An answer is not remembered among the lines that can be called up again.
  */
 import process from "node:process";
+import { Screen } from "../screen.ts";
 import type { Shell } from "../terminal.ts";
 import { Composer } from "./composer.ts";
 import type { History } from "./history.ts";
 import { type LineEditor, openLineEditor } from "./line-editor.ts";
-import { Screen } from "./screen.ts";
 
 export interface ConsoleListener {
   /** A whole text; while a question is open, only what begins with a slash. Never rejects. */

@@ -13,10 +13,10 @@ import { watchFromStart } from "../watch.ts";
 export async function run(shell: Shell, flags: RunFlags, argument?: string): Promise<Ending> {
   return await driveTurn(shell, flags, async () => {
     const prompt = await readPrompt(argument);
-    return async (agent, presenter, options) => {
-      if (flags.session !== undefined) return await promptExisting(shell, agent, flags.session, prompt, presenter, options);
-      await offerTrust(shell, agent, options);
-      return await promptNew(shell, agent, prompt, presenter, options);
+    return async (agent, presenter, options, asker) => {
+      if (flags.session !== undefined) return await promptExisting(asker.shell, agent, flags.session, prompt, presenter, options);
+      await offerTrust(asker, agent, options);
+      return await promptNew(asker.shell, agent, prompt, presenter, options);
     };
   });
 }

@@ -7,8 +7,8 @@ import { OPENING, whileWaiting } from "../waiting.ts";
 
 export async function resumeSession(shell: Shell, flags: TurnFlags, id: string): Promise<Ending> {
   return await driveTurn(shell, flags, () =>
-    Promise.resolve(async (agent, presenter, options) => {
-      const session = await whileWaiting(shell.err, OPENING, agent.open(id));
+    Promise.resolve(async (agent, presenter, options, asker) => {
+      const session = await whileWaiting(asker.shell.err, OPENING, agent.open(id));
       presenter.begin(session, await agent.workshop(session.state().header?.workspace));
       session.watch((event) => presenter.watch(event));
       const result = await session.resume(options) ?? nothingOpen(session);

@@ -1,7 +1,7 @@
 import { calledName } from "../../lib/platform/called.ts";
 import type { ToolCall } from "../../mod.ts";
 import { toAgentOptions, withAgent } from "../agent.ts";
-import { createApprover } from "../ask.ts";
+import { Asker } from "../asker.ts";
 import type { ToolCallFlags } from "../flags.ts";
 import type { Ending } from "../ending.ts";
 import { type Interruption, listenForInterruption } from "../interruption.ts";
@@ -10,12 +10,14 @@ import { readToolInput } from "../prompt.ts";
 import { oneLine, printable, type Shell } from "../terminal.ts";
 import { createWaiting } from "../waiting.ts";
 
-export async function callTool(shell: Shell, flags: ToolCallFlags, name: string): Promise<Ending> {
+export async function callTool(terminal: Shell, flags: ToolCallFlags, name: string): Promise<Ending> {
   const text = await readToolInput(flags.input);
+  const asker = new Asker(terminal);
+  const { shell } = asker;
   const interruption = listenForInterruption(shell);
   const waiting = createWaiting(shell.err, `running ${name}`);
   try {
-    const approver = createApprover(shell, () => waiting.stop(), () => waiting.start());
+    const approver = asker.approver(() => waiting.stop(), () => waiting.start());
     const { stop, now } = interruption;
     const options = { ...toAgentOptions(flags), stop, journal: "memory" as const, ...(approver === null ? {} : { approver }) };
     waiting.start();

@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { Composer } from "../../cli/chat/composer.ts";
 import { HISTORY_LINES, openHistory } from "../../cli/chat/history.ts";
 import { PasteReader } from "../../cli/chat/paste.ts";
-import { Screen } from "../../cli/chat/screen.ts";
+import { Screen } from "../../cli/screen.ts";
 import { parseSlash, SLASH_COMMANDS } from "../../cli/chat/slash.ts";
 import { createColors } from "../../cli/colors.ts";
 import { describeCall } from "../../cli/ask.ts";
@@ -98,29 +98,40 @@ describe("parseSlash()", () => {
 });
 
 describe("Screen", () => {
+  let written = "";
+  const paper = (isTerminal: boolean): Out => ({
+    write: (text) => void (written += text),
+    isTerminal,
+    canRewrite: true,
+    columns: 80,
+    colors: createColors(false),
+    flushed: () => Promise.resolve(),
+    failure: null,
+    isLost: false,
+    isUsed: true,
+    seal: () => {},
+  });
+  const open = (out: Out, err: Out) => new Screen({ out, err, env: {}, held: null });
+  beforeEach(() => void (written = ""));
+
   test("keeps what is written while it is held, in its order over both streams", () => {
-    let written = "";
-    const out: Out = {
-      write: (text) => void (written += text),
-      isTerminal: true,
-      canRewrite: true,
-      columns: 80,
-      colors: createColors(false),
-      flushed: () => Promise.resolve(),
-      failure: null,
-      isLost: false,
-      isUsed: true,
-      seal: () => {},
-    };
-    const screen = new Screen({ out, err: out, env: {}, held: null });
+    const screen = open(paper(true), paper(true));
     screen.shell.out.write("a");
     screen.hold();
     screen.shell.err.write("b");
     screen.shell.out.write("c");
-    expect([written, screen.shell.out.columns]).toEqual(["a", 80]);
+    expect([written, screen.next, screen.shell.out.columns]).toEqual(["a", "b", 80]);
     screen.release();
     screen.shell.err.write("d");
-    expect(written).toBe("abcd");
+    expect([written, screen.next]).toEqual(["abcd", ""]);
+  });
+
+  test("keeps nothing that goes elsewhere than to the terminal", () => {
+    const screen = open(paper(false), paper(true));
+    screen.hold();
+    screen.shell.err.write("held");
+    screen.shell.out.write("an event\n");
+    expect(written).toBe("an event\n");
   });
 });
 
