@@ -4,6 +4,7 @@ import { readDocument } from "../../session/json-reader.ts";
 import { FaultList } from "../schema-place.ts";
 import type { Violation } from "../tool.ts";
 import { problemsOf } from "./constraints.ts";
+import { fitsDoubles, writeArgument } from "./numbers.ts";
 import type { Parameter } from "./parameters.ts";
 
 /** The schema that a model is shown. It says what was declared; `checkArguments` is what counts. */
@@ -20,8 +21,9 @@ function toPropertySchema(parameter: Parameter): Readonly<Record<string, unknown
   const { type, description, default: fallback, enum: members, pattern, minLength, maxLength, min, max, items } = parameter;
   const optional = {
     description,
-    default: fallback === null ? null : JSON.parse(fallback) as Json,
-    enum: members,
+    // A number that is not itself to a parser with doubles would be another one to the model.
+    default: fallback === null || !fitsDoubles(fallback) ? null : JSON.parse(fallback) as Json,
+    enum: members === null || members.some((member) => typeof member === "bigint") ? null : members,
     pattern: pattern?.source ?? null,
     minLength,
     maxLength,
@@ -61,8 +63,9 @@ export function checkArguments(parameters: readonly Parameter[], { value, text }
  */
 export function completeArguments(parameters: readonly Parameter[], { text }: JsonInput): JsonInput {
   const given = parseKeepingNumbers(text) as Readonly<Record<string, unknown>>;
-  const members = parameters.flatMap(({ name, default: fallback }) => {
-    const written = Object.hasOwn(given, name) ? JSON.stringify(given[name]) : fallback;
+  const members = parameters.flatMap((parameter) => {
+    const { name, default: fallback } = parameter;
+    const written = Object.hasOwn(given, name) ? writeArgument(given[name], parameter) : fallback;
     return written === null ? [] : [`${JSON.stringify(name)}:${written}`];
   });
   const { value, canonical } = readDocument(`{${members.join(",")}}`);

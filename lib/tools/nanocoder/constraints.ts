@@ -1,7 +1,8 @@
 /** Whether a value fits what a parameter declares, and in what it does not. */
 import { type Json, numberToken } from "../../session/json.ts";
 import { shownNumber } from "../schema-scalars.ts";
-import type { Parameter, ParameterType } from "./parameters.ts";
+import { wholeDigits } from "./numbers.ts";
+import type { EnumMember, Parameter, ParameterType } from "./parameters.ts";
 
 export interface Problem {
   readonly pointer: string;
@@ -12,29 +13,38 @@ export interface Problem {
 export function problemsOf(parameter: Parameter, given: Json, written: () => unknown = () => given): readonly Problem[] {
   const { type, items } = parameter;
   const show = () => describe(given, written());
-  if (!fitsType(given, type)) return [{ pointer: "", problem: `must be ${withArticle(type)}, not ${show()}` }];
+  if (!fitsType(given, type, written)) return [{ pointer: "", problem: `must be ${withArticle(type)}, not ${show()}` }];
   if (Array.isArray(given)) {
     return (given as readonly Json[]).flatMap((element, index) =>
-      elementProblems(element, index, items, () => describe(element, (written() as readonly unknown[])[index]))
+      elementProblems(element, index, items, () => (written() as readonly unknown[])[index])
     );
   }
   const problems = [
-    ...enumProblems(parameter, given, show),
+    ...enumProblems(parameter, given, written, show),
     ...(typeof given === "string" ? textProblems(parameter, given) : []),
     ...(typeof given === "number" ? rangeProblems(parameter, given, numberText(given, written())) : []),
   ];
   return problems.map((problem) => ({ pointer: "", problem }));
 }
 
-function elementProblems(element: Json, index: number, items: ParameterType | null, show: () => string): readonly Problem[] {
+function elementProblems(element: Json, index: number, items: ParameterType | null, written: () => unknown): readonly Problem[] {
   const pointer = `/${index}`;
-  if (items !== null && !fitsType(element, items)) return [{ pointer, problem: `must be ${withArticle(items)}, not ${show()}` }];
+  if (items !== null && !fitsType(element, items, written)) {
+    return [{ pointer, problem: `must be ${withArticle(items)}, not ${describe(element, written())}` }];
+  }
   return unpassable(typeof element === "string" ? element : JSON.stringify(element)).map((problem) => ({ pointer, problem }));
 }
 
-function enumProblems({ enum: members }: Parameter, given: Json, show: () => string): readonly string[] {
-  if (members === null || members.some((member) => member === given)) return [];
-  return [`must be one of ${members.map((member) => JSON.stringify(member)).join(", ")}, not ${show()}`];
+function enumProblems({ enum: members }: Parameter, given: Json, written: () => unknown, show: () => string): readonly string[] {
+  if (members === null || members.some((member) => isSame(member, given, written))) return [];
+  const choices = members.map((member) => typeof member === "bigint" ? String(member) : JSON.stringify(member));
+  return [`must be one of ${choices.join(", ")}, not ${show()}`];
+}
+
+function isSame(member: EnumMember, given: Json, written: () => unknown): boolean {
+  return typeof member === "bigint"
+    ? typeof given === "number" && wholeDigits(tokenOf(given, written())) === String(member)
+    : member === given;
 }
 
 function textProblems({ minLength, maxLength, pattern }: Parameter, text: string): readonly string[] {
@@ -84,11 +94,15 @@ function describe(value: Json, written: unknown): string {
 }
 
 function numberText(value: number, written: unknown): string {
-  return shownNumber(numberToken(written) ?? String(value), value);
+  return shownNumber(tokenOf(value, written), value);
 }
 
-/** Whether a value is of a type; numbers must be finite, and 1.0 is an integer. */
-export function fitsType(value: unknown, type: ParameterType): boolean {
+function tokenOf(value: number, written: unknown): string {
+  return numberToken(written) ?? String(value);
+}
+
+/** Whether a value is of a type; numbers must be finite, and 1.0 is an integer. `written`: as for `problemsOf`. */
+export function fitsType(value: unknown, type: ParameterType, written: () => unknown = () => value): boolean {
   switch (type) {
     case "string":
       return typeof value === "string";
@@ -97,7 +111,8 @@ export function fitsType(value: unknown, type: ParameterType): boolean {
     case "number":
       return typeof value === "number" && Number.isFinite(value);
     case "integer":
-      return Number.isInteger(value);
+      // A double may be whole where what was written is not.
+      return typeof value === "number" && Number.isInteger(value) && wholeDigits(tokenOf(value, written())) !== null;
     case "array":
       return Array.isArray(value);
   }

@@ -5,20 +5,32 @@ import { type Matcher, type PatternEngine, translatePattern } from "../schema-pa
 import { NAME } from "./name.ts";
 import { clip } from "../report.ts";
 import { fitsType, problemsOf } from "./constraints.ts";
+import { fitsDoubles, readMember, writeArgument } from "./numbers.ts";
 import type { Report } from "./report.ts";
-import { describeNode, toJsonText, type YamlEntry, type YamlMapping, type YamlNode, type YamlText } from "./yaml-tree.ts";
+import {
+  describeNode,
+  toJsonText,
+  type YamlEntry,
+  type YamlMapping,
+  type YamlNode,
+  type YamlSequence,
+  type YamlText,
+} from "./yaml-tree.ts";
 
 export const TYPES = ["string", "number", "integer", "boolean", "array"] as const;
 export type ParameterType = (typeof TYPES)[number];
+
+/** A whole number that a double does not hold is a bigint. */
+export type EnumMember = string | number | boolean | bigint;
 
 export interface Parameter {
   readonly name: string;
   readonly type: ParameterType;
   readonly description: string | null;
   readonly required: boolean;
-  /** JSON text; null if there is none. */
+  /** JSON text, its numbers as a shell is given them; null if there is none. */
   readonly default: string | null;
-  readonly enum: readonly (string | number | boolean)[] | null;
+  readonly enum: readonly EnumMember[] | null;
   readonly pattern: { readonly source: string; readonly matcher: Matcher } | null;
   readonly minLength: number | null;
   readonly maxLength: number | null;
@@ -108,7 +120,7 @@ class ParameterReader {
     const required = this.#scalar("required", "boolean") ?? false;
     if (type === null) return this.#readUntyped();
     const constraints = this.#constraints(type);
-    const fallback = this.#default(type, constraints.items);
+    const fallback = this.#default(type, constraints);
     if (required && fallback !== null) {
       this.#warn("unused_default", this.#at("default"), "is required, so its default is never used", "Remove required or the default.");
     }
@@ -206,7 +218,7 @@ class ParameterReader {
     }
   }
 
-  #enum(type: ParameterType): readonly (string | number | boolean)[] | null {
+  #enum(type: ParameterType): readonly EnumMember[] | null {
     const node = this.#entries.get("enum")?.value;
     if (node === undefined) return null;
     if (node.kind !== "sequence") {
@@ -214,9 +226,9 @@ class ParameterReader {
       return null;
     }
     const members = node.items.flatMap((item) => {
-      const text = this.#convert(item, type, null);
-      if (text !== null) return [JSON.parse(text) as string | number | boolean];
-      const problem = `has ${describeNode(item)} in its "enum", which is no ${type} and is ignored`;
+      const text = this.#convert(item, type);
+      if (text !== null) return [readMember(text)];
+      const problem = `has ${describeNode(item)} in its "enum", which is ${unlike(item, type)} and is ignored`;
       this.#warn("ignored_constraint", item.at, problem, `Write a value of type ${type}, or remove it.`);
       return [];
     });
@@ -287,29 +299,36 @@ class ParameterReader {
     return found;
   }
 
-  #default(type: ParameterType, items: ParameterType | null): string | null {
+  #default(type: ParameterType, { items, enum: members }: Pick<Parameter, "items" | "enum">): string | null {
     const node = this.#entries.get("default")?.value;
     if (node === undefined) return null;
-    const text = this.#convert(node, type, items);
-    if (text === null) {
-      const problem = `has ${describeNode(node)} as its default, which is no ${type}; it is not used`;
-      this.#warn("ignored_default", node.at, problem, `Write a value of type ${type}, or remove it.`);
-    }
+    const text = type === "array" && node.kind === "sequence"
+      ? this.#defaultList(node, items)
+      : this.#defaultOf(node, type, "as its default");
     if (text?.includes("\\u0000") === true) {
       this.#error("nul_character", node.at, "has a NUL character in its default, which no program can receive", "Remove the character.");
     }
-    return text;
+    return text === null ? null : writeArgument(parseKeepingNumbers(text), { type, items, enum: members });
+  }
+
+  #defaultList({ items }: YamlSequence, type: ParameterType | null): string | null {
+    const elements = items.map((item) => this.#defaultOf(item, type === "array" ? null : type, "in its default"));
+    return elements.includes(null) ? null : `[${elements.join(",")}]`;
+  }
+
+  #defaultOf(node: YamlNode, type: ParameterType | null, where: string): string | null {
+    const text = type === null ? toJsonText(node) : this.#convert(node, type);
+    if (text !== null) return text;
+    const problem = `has ${describeNode(node)} ${where}, which is ${unlike(node, type)}; the default is not used`;
+    this.#warn("ignored_default", node.at, problem, `Write a value of type ${type ?? "string"}, or remove it.`);
+    return null;
   }
 
   /** JSON text of a value of the type; converted, with a warning, if nothing is lost; else null. */
-  #convert(node: YamlNode, type: ParameterType, items: ParameterType | null): string | null {
-    if (type === "array") {
-      if (node.kind !== "sequence") return null;
-      const members = node.items.map((item) => items === null || items === "array" ? toJsonText(item) : this.#convert(item, items, null));
-      return members.includes(null) ? null : `[${members.join(",")}]`;
-    }
+  #convert(node: YamlNode, type: ParameterType): string | null {
     if (node.kind !== "scalar" || node.value === null) return null;
-    if (fitsType(node.value, type)) return toJsonText(node);
+    const text = toJsonText(node);
+    if (text !== null && fitsType(node.value, type, () => parseKeepingNumbers(text))) return text;
     if (type === "string") {
       this.#warn(
         "quote_it",
@@ -332,7 +351,7 @@ class ParameterReader {
       return null;
     }
     const token = numberToken(value);
-    if (!fitsType(token === null ? value : Number(token), type)) return null;
+    if (!fitsType(token === null ? value : Number(token), type, () => value)) return null;
     this.#warn(
       "converted_value",
       node.at,
@@ -348,7 +367,7 @@ class ParameterReader {
   #scalar(key: string, type: "string" | "number" | "boolean"): string | number | boolean | null {
     const node = this.#entries.get(key)?.value;
     if (node === undefined) return null;
-    if (node.kind === "scalar" && typeof node.value === type) return node.value;
+    if (node.kind === "scalar" && typeof node.value === type) return this.#held(key, node);
     const remedy = type === "boolean"
       ? "Write true or false, without quotes."
       : type === "string"
@@ -356,6 +375,26 @@ class ParameterReader {
       : "Write a number, without quotes.";
     this.#error("wrong_type", node.at, `must have a ${type} as "${key}", not ${describeNode(node)}`, remedy);
     return null;
+  }
+
+  /** The value of a constraint, which is compared as a double. */
+  #held(key: string, node: YamlText): YamlText["value"] {
+    const { value } = node;
+    if (typeof value !== "number") return value;
+    if (!Number.isFinite(value)) {
+      this.#error(
+        "number_too_large",
+        node.at,
+        `must have a finite number as "${key}", not ${clip(node.source)}`,
+        "Write a smaller number.",
+      );
+      return null;
+    }
+    if (!fitsDoubles(toJsonText(node) ?? "0")) {
+      const problem = `has ${describeNode(node)} as "${key}", which cannot be held exactly and counts as ${BigInt(value)}`;
+      this.#warn("number_too_large", node.at, problem, "Use a smaller number.");
+    }
+    return value;
   }
 
   #at(key: string): number {
@@ -369,6 +408,12 @@ class ParameterReader {
   #warn(code: string, at: number, problem: string, remedy: string): void {
     this.#report.add("warning", code, at, `Parameter "${clip(this.#named.name)}" ${problem}`, remedy);
   }
+}
+
+/** What a value is that is not of the type, or of none that JSON has. */
+function unlike(node: YamlNode, type: ParameterType | null): string {
+  const infinite = node.kind === "scalar" && typeof node.value === "number" && !Number.isFinite(node.value);
+  return infinite || type === null ? "no finite number" : `no ${type}`;
 }
 
 function toType(node: YamlNode): ParameterType | null {

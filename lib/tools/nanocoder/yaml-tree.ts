@@ -3,9 +3,9 @@
  * nodes become a small tree with offsets, in which nothing has changed its type without a trace.
  */
 import { isAlias, isCollection, isMap, isScalar, isSeq, parseAllDocuments, Scalar, visit } from "yaml";
-import { numberToken, parseKeepingNumbers } from "../../session/json.ts";
 import { hasErrors } from "../diagnostic.ts";
 import { clip } from "../report.ts";
+import { wholeDigits } from "./numbers.ts";
 import type { Report } from "./report.ts";
 
 export type YamlNode = YamlText | YamlMapping | YamlSequence;
@@ -152,15 +152,6 @@ class TreeBuilder {
     const at = this.#offset(node);
     const { value, source = "" } = node;
     const plain = node.type === Scalar.PLAIN;
-    const whole = typeof value === "number" && /^[-+]?\d+$/.test(source);
-    if (typeof value === "number" && (!Number.isFinite(value) || (whole && !Number.isSafeInteger(value)))) {
-      this.#fault(
-        "number_too_large",
-        at - this.#at,
-        `The number ${clip(source)} cannot be held exactly`,
-        "Use a smaller number, or put it in quotes if it is text.",
-      );
-    }
     const kept = typeof value === "number" || typeof value === "boolean" || value === null ? value : String(value);
     return { kind: "scalar", value: kept, source, plain, comment: this.#commentOn(node), at };
   }
@@ -184,15 +175,24 @@ class TreeBuilder {
   }
 }
 
-/** A value as JSON whose numbers keep their token, as far as YAML's are JSON's. */
-export function toJsonText(node: YamlNode): string {
-  if (node.kind === "sequence") return `[${node.items.map(toJsonText).join(",")}]`;
-  if (node.kind === "mapping") return `{${node.entries.map(({ key, value }) => `${JSON.stringify(key)}:${toJsonText(value)}`).join(",")}}`;
-  return typeof node.value === "number" && isJsonNumber(node.source) ? node.source : JSON.stringify(node.value);
+/** A value as JSON whose numbers keep their token, as far as YAML's are JSON's; null if JSON has no such number. */
+export function toJsonText(node: YamlNode): string | null {
+  if (node.kind === "sequence") {
+    const items = node.items.map(toJsonText);
+    return items.includes(null) ? null : `[${items.join(",")}]`;
+  }
+  if (node.kind === "mapping") {
+    const members = node.entries.map(({ key, value }) => [JSON.stringify(key), toJsonText(value)] as const);
+    return members.some(([, value]) => value === null) ? null : `{${members.map((member) => member.join(":")).join(",")}}`;
+  }
+  return typeof node.value === "number" ? numberText(node.source, node.value) : JSON.stringify(node.value);
 }
 
-function isJsonNumber(source: string): boolean {
-  return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(source) && numberToken(parseKeepingNumbers(source)) !== null;
+const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+function numberText(source: string, value: number): string | null {
+  if (JSON_NUMBER.test(source)) return source;
+  return wholeDigits(source) ?? (Number.isFinite(value) ? JSON.stringify(value) : null);
 }
 
 export function describeNode(node: YamlNode): string {

@@ -113,16 +113,16 @@ describe("arguments", () => {
 });
 
 describe("completing", () => {
-  test("fills what was omitted, drops what is not declared, and keeps numbers as written", async () => {
+  test("fills what was omitted, drops what is not declared, and keeps what numbers say", async () => {
     const parameters = await parametersOf(
-      "n: {type: number, default: 3.0}",
+      "n: {type: number, default: 3.10}",
       "s: {type: string, default: x}",
       "o: {type: string}",
       "l: {type: array}",
     );
     const completed = completeArguments(parameters, input('{"zzz":1,"l":[9007199254740993,1.50]}'));
-    expect(completed.text).toBe('{"l":[9007199254740993,1.50],"n":3.0,"s":"x"}');
-    expect(completed.value).toEqual({ l: [9007199254740992, 1.5], n: 3, s: "x" });
+    expect(completed.text).toBe('{"l":[9007199254740993,1.50],"n":3.10,"s":"x"}');
+    expect(completed.value).toEqual({ l: [9007199254740992, 1.5], n: 3.1, s: "x" });
     expect(completeArguments(parameters, completed)).toEqual(completed);
   });
 

@@ -98,8 +98,7 @@ describe("YAML", () => {
       ["cwd: !!str 1", "error yaml_tag 4:12"],
       ["<<: {cwd: x}", "error yaml_merge 4:1"],
       ["...\nx: 1", "error yaml_documents 5:1"],
-      ["max: 12345678901234567890", "error number_too_large 4:6"],
-      ["cwd: 1e999", "error number_too_large 4:6"],
+      ["cwd: 1e999", "error wrong_type 4:6"],
     ];
     for (const [line, said] of faults) expect(await saidOf(withLines(line))).toContain(said);
   });
@@ -323,7 +322,7 @@ describe("parameters", () => {
       '"007"',
       "true",
       null,
-      "3.0",
+      "3",
       '["x","1"]',
       null,
       null,
