@@ -3,6 +3,7 @@ import { type Diagnostic, hasErrors, type Position } from "../diagnostic.ts";
 import { nearest } from "../nearest.ts";
 import { loadPatternEngine, type PatternEngine } from "../schema-pattern.ts";
 import type { Approval } from "../tool.ts";
+import { isDropped } from "./environment.ts";
 import { splitFile } from "./frontmatter.ts";
 import { nameFault } from "./name.ts";
 import { isInert, type Parameter, readParameters } from "./parameters.ts";
@@ -296,11 +297,14 @@ function envText(node: YamlNode): string | null {
 
 function warnOfWithheld(text: string, what: string, at: number, { withheld = [] }: ParseOptions, report: Report): void {
   const names = [...text.matchAll(/\$\{([A-Za-z_]\w*)(?::-[^}]*)?\}/g)].map(([, name]) => name ?? "").filter((name) =>
-    withheld.includes(name)
+    withheld.includes(name) || isDropped(name)
   );
   for (const name of new Set(names)) {
     const message = `${what} uses ${name}, which tools do not get; it counts as not set`;
-    report.add("warning", "variable_withheld", at, message, `Use another variable, or name ${name} in the user's setting tools.env_allow.`);
+    const remedy = isDropped(name)
+      ? "Use another variable."
+      : `Use another variable, or name ${name} in the user's setting tools.env_allow.`;
+    report.add("warning", "variable_withheld", at, message, remedy);
   }
 }
 

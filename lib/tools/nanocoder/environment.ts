@@ -8,10 +8,24 @@ const DROPPED = new Set([...HOST_SWITCHES, ...SHELL_SWITCHES]);
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** What is inherited, without what would change the shell, then the tool's own, whose entries do not see each other. */
-export function composeEnvironment(inherited: Environment, own: Environment): Environment {
-  const kept = Object.entries(inherited).filter(([name]) => !DROPPED.has(name));
-  return Object.fromEntries([...kept, ...Object.entries(own).map(([name, value]) => [name, expandVariables(value, inherited)] as const)]);
+/** Whether no script inherits a variable of that name, whatever the settings allow. */
+export function isDropped(name: string): boolean {
+  return DROPPED.has(name);
+}
+
+/** What a script inherits, and so what `${VAR}` expands from. */
+export function inheritedBy(env: Environment): Environment {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !isDropped(name)));
+}
+
+/** What is inherited, then the tool's own, whose entries do not see each other. */
+export function composeEnvironment(given: Environment, own: Environment): Environment {
+  const inherited = inheritedBy(given);
+  return { ...inherited, ...expandAll(own, inherited) };
+}
+
+export function expandAll(own: Environment, env: Environment): Environment {
+  return Object.fromEntries(Object.entries(own).map(([name, value]) => [name, expandVariables(value, env)]));
 }
 
 /**

@@ -15,7 +15,7 @@ import {
 } from "../tool-folder.ts";
 import type { Diagnostic } from "../diagnostic.ts";
 import type { Definition, ParsedDefinition, ParseOptions } from "./definition.ts";
-import { expandVariables } from "./environment.ts";
+import { expandAll, expandVariables, inheritedBy } from "./environment.ts";
 import { beginsFrontmatter } from "./frontmatter.ts";
 import { findSkillTools } from "./leftovers.ts";
 import { outlineOf } from "./render.ts";
@@ -117,8 +117,9 @@ async function loadFile(file: ToolFile, folder: ToolFolder, parsed: ParsedDefini
 }
 
 /** What a body would run of the workspace, in words. What a value makes of it cannot be seen from here. */
-function workspacePart({ pieces, cwd, env: own }: Definition, { workspaceProgram, env = {} }: LoadContext): string | null {
-  const set = Object.fromEntries(Object.entries(own).map(([name, value]) => [name, expandVariables(value, env)]));
+function workspacePart({ pieces, cwd, env: own }: Definition, { workspaceProgram, env: given = {} }: LoadContext): string | null {
+  const env = inheritedBy(given);
+  const set = expandAll(own, env);
   const place = { cwd: cwd === null ? "" : expandVariables(cwd, env), path: set["PATH"] ?? env["PATH"] ?? "", env: set };
   const word = workspaceProgram?.(outlineOf(pieces), place) ?? null;
   return word === null ? null : `"${word}", which its script runs,`;

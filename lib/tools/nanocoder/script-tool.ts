@@ -6,7 +6,7 @@ import type { Plan, PlanContext, Tool } from "../tool.ts";
 import { checkArguments, completeArguments, toJsonSchema, valuesOf } from "./arguments.ts";
 import type { Definition } from "./definition.ts";
 import { onDisk, type Places, resolveDirectory } from "./directory.ts";
-import { composeEnvironment, expandVariables } from "./environment.ts";
+import { composeEnvironment, expandVariables, inheritedBy } from "./environment.ts";
 import { MAX_SCRIPT_BYTES, renderTemplate } from "./render.ts";
 import { readRun } from "./result.ts";
 
@@ -46,7 +46,8 @@ function planScript(definition: Definition, places: Places, input: JsonInput, co
       problem: `Custom tool failed to start: its script has ${size} bytes with these values, and may have ${MAX_SCRIPT_BYTES}`,
     };
   }
-  const directory = resolveDirectory(cwd === null ? null : expandVariables(cwd, context.env), context.workspace, places);
+  const folder = cwd === null ? null : expandVariables(cwd, inheritedBy(context.env));
+  const directory = resolveDirectory(folder, context.workspace, places);
   if (directory.kind === "refused") return { kind: "unable", problem: directory.problem };
   return {
     kind: "launch",

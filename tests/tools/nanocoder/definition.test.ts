@@ -208,6 +208,8 @@ describe("the fields", () => {
     const options = { defaultShell: "sh", withheld: ["API_KEY"] } as const;
     const { diagnostics } = await parseDefinition("---\nname: t\ndescription: d\nenv:\n  A: ${API_KEY:-none}\n---\nx", options);
     expect(diagnostics.map(short)).toEqual(["warning variable_withheld 5:6"]);
+    const { diagnostics: said } = await withLines("env:\n  A: ${BASH_ENV:-none}");
+    expect(said.map(({ code, remedy }) => `${code} ${remedy}`)).toEqual(["variable_withheld Use another variable."]);
   });
 
   test("refuse a name that is not valid or not free, and propose one", async () => {

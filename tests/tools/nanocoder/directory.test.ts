@@ -141,4 +141,11 @@ describe("variables", () => {
       ENV: "mine",
     });
   });
+
+  test("are not set where the tool does not inherit them", () => {
+    const names = ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "BUN_OPTIONS", "BUN_BE_BUN"];
+    const inherited = Object.fromEntries(names.map((name) => [name, "secret"]));
+    const own = Object.fromEntries(names.map((name) => [`X_${name}`, `\${${name}:-unset}\${${name}}`]));
+    expect(composeEnvironment(inherited, own)).toEqual(Object.fromEntries(names.map((name) => [`X_${name}`, "unset"])));
+  });
 });

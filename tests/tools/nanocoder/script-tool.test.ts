@@ -69,6 +69,11 @@ describe("a plan", () => {
     expect(launchOf(tool, { secret: "v" }).argv[2]).toBe("x ");
   });
 
+  test("expands its folder from what the tool inherits", async () => {
+    const launch = launchOf(await toolOf("x", "cwd: '${ENV:-tmp}'"), {}, { PATH: "/usr/bin:/bin", ENV: "usr" });
+    expect(launch.cwd).toBe("/tmp");
+  });
+
   test("keeps the text of numbers", async () => {
     const tool = await toolOf("x {{ n }}", "parameters: {n: {type: number, required: true}}");
     const plan = tool.plan({ value: { n: 9007199254740992 }, text: '{"n":9007199254740993}' }, contextOf("/"));
