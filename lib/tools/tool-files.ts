@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
-import type { Diagnostic } from "./diagnostic.ts";
+import type { Diagnostic, Position } from "./diagnostic.ts";
 import { sha256 } from "../session/digest.ts";
 
 export type ToolFile =
@@ -174,7 +174,8 @@ async function readToolFile(path: string): Promise<ToolFile> {
     }
     const bytes = await readFile(path);
     const text = decodeUtf8(bytes);
-    return text === null ? unreadable(path, "it is not UTF-8", "Save it as UTF-8.") : { kind: "text", path, text, digest: sha256(bytes) };
+    if (text !== null) return { kind: "text", path, text, digest: sha256(bytes) };
+    return unreadable(path, "it is not UTF-8 from here on", "Save it as UTF-8.", positionAfter(soundPart(bytes)));
   } catch (error) {
     return unreadable(path, error instanceof Error ? error.message : String(error), "Make it a file that can be read here, or remove it.");
   }
@@ -190,7 +191,33 @@ function decodeUtf8(bytes: Uint8Array): string | null {
   }
 }
 
-function unreadable(path: string, problem: string, remedy: string): ToolFile {
-  const diagnostic = { severity: "error", code: "unreadable", message: `Cannot read the file as ${problem}`, remedy } as const;
+/** The text before the first byte that no UTF-8 has there. */
+function soundPart(bytes: Uint8Array): string {
+  const decode = (length: number): string | null => {
+    try {
+      // In a stream the file may end within a character.
+      return new TextDecoder("utf-8", { fatal: true }).decode(bytes.subarray(0, length), { stream: true });
+    } catch {
+      // As above.
+      return null;
+    }
+  };
+  let sound = 0;
+  let wrong = bytes.length + 1;
+  while (wrong - sound > 1) {
+    const middle = (sound + wrong) >> 1;
+    if (decode(middle) === null) wrong = middle;
+    else sound = middle;
+  }
+  return decode(sound) ?? "";
+}
+
+function positionAfter(text: string): Position {
+  const lines = text.split("\n");
+  return { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 };
+}
+
+function unreadable(path: string, problem: string, remedy: string, position?: Position): ToolFile {
+  const diagnostic = { severity: "error", code: "unreadable", message: `Cannot read the file as ${problem}`, ...position, remedy } as const;
   return { kind: "unreadable", path, diagnostic };
 }

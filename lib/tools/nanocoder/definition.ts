@@ -6,14 +6,15 @@ import type { Approval } from "../tool.ts";
 import { isDropped } from "./environment.ts";
 import { splitFile } from "./frontmatter.ts";
 import { nameFault } from "./name.ts";
-import { isInert, type Parameter, readParameters } from "./parameters.ts";
+import { isInert, type Parameter, type ReadParameters, readParameters } from "./parameters.ts";
 import { MAX_SCRIPT_BYTES } from "./render.ts";
 import { clip } from "../report.ts";
 import { Report } from "./report.ts";
 import type { Dialect } from "./shell-state.ts";
-import { type Budget, compileTemplate, type Piece } from "./template.ts";
+import { type Budget, compileTemplate, type Declared, type Piece } from "./template.ts";
+import { tagNames } from "./template-tags.ts";
 import { warnOfEvaluations, warnOfTags } from "./warnings.ts";
-import { describeNode, parseYaml, type YamlEntry, type YamlNode } from "./yaml-tree.ts";
+import { describeNode, parseYaml, type YamlEntry, type YamlMapping, type YamlNode } from "./yaml-tree.ts";
 
 export interface Definition {
   readonly name: string;
@@ -79,19 +80,24 @@ export async function parseDefinition(source: string, options: ParseOptions): Pr
     );
   }
   if (tree?.kind !== "mapping") {
+    readBody(file.body, file.bodyAt, NOTHING_KNOWN, { ...UNKNOWN_HEAD, budget: options.budget }, report);
     return { definition: null, name: null, description: null, namePosition: null, diagnostics: report.sorted() };
   }
   const patterns = file.yaml.includes("pattern") ? await patternEngine() : null;
-  const fields = new Fields(tree.entries, file.yamlAt, report);
+  const fields = new Fields(tree, file.yamlAt, report);
   const head = readHead(fields, report);
-  const parameters = readParameters(fields.get("parameters"), patterns, report);
+  const declared = readParameters(fields.get("parameters"), patterns, report);
   const run = readRun(fields, options, report);
-  const pieces = readBody(file.body, file.bodyAt, parameters, { ...head, shell: run.shell, budget: options.budget }, report);
+  const pieces = readBody(file.body, file.bodyAt, tree.partial ? { ...declared, isUnread: () => true } : declared, {
+    ...head,
+    shell: run.shell,
+    budget: options.budget,
+  }, report);
   const { name, description, approval, read_only } = head;
   const diagnostics = report.sorted();
   const definition = hasErrors(diagnostics) || name === null || description === null
     ? null
-    : { name, description, parameters, approval, read_only, ...run, pieces };
+    : { name, description, parameters: declared.parameters, approval, read_only, ...run, pieces };
   return { definition, name, description, namePosition: report.positionOf(fields.at("name")), diagnostics };
 }
 
@@ -104,11 +110,14 @@ function patternEngine(): Promise<PatternEngine> {
 
 /** The top-level keys. A key without a value counts as absent. */
 class Fields {
+  /** Whether a key that is not there may be missing for a fault that was told. */
+  readonly partial: boolean;
   readonly #entries: ReadonlyMap<string, YamlEntry>;
   readonly #start: number;
   readonly #report: Report;
 
-  constructor(entries: readonly YamlEntry[], start: number, report: Report) {
+  constructor({ entries, partial }: YamlMapping, start: number, report: Report) {
+    this.partial = partial;
     this.#start = start;
     this.#report = report;
     this.#entries = new Map(
@@ -179,13 +188,13 @@ interface Head {
 function readHead(fields: Fields, report: Report): Head {
   const name = fields.text("name");
   if (name !== null) checkName(name, fields.at("name"), report);
-  else if (fields.get("name") === null) {
+  else if (fields.get("name") === null && !fields.partial) {
     report.add("error", "missing_name", fields.at("name"), '"name" is missing', "Write name: and a name like word_count.");
   }
   const description = fields.text("description")?.trim() ?? null;
   if (description === "") {
     report.add("error", "missing_description", fields.at("description"), '"description" is blank', "Say in a sentence what the tool does.");
-  } else if (description === null && fields.get("description") === null) {
+  } else if (description === null && fields.get("description") === null && !fields.partial) {
     report.add(
       "error",
       "missing_description",
@@ -308,11 +317,17 @@ function warnOfWithheld(text: string, what: string, at: number, { withheld = [] 
   }
 }
 
+/** A tag of which nothing is known is refused only where no tag may stand. */
+const UNREAD: Declared = { optional: true, list: false, inert: true };
+const NOTHING_KNOWN: ReadParameters = { parameters: [], isUnread: () => true };
+/** Those with which least is said of a body. */
+const UNKNOWN_HEAD = { approval: "always", read_only: false, shell: "bash" } as const;
+
 function readBody(
   body: string,
   at: number,
-  parameters: readonly Parameter[],
-  head: Head & { readonly shell: Dialect; readonly budget: Budget | undefined },
+  { parameters, isUnread }: ReadParameters,
+  head: Pick<Head, "approval" | "read_only"> & { readonly shell: Dialect; readonly budget: Budget | undefined },
   report: Report,
 ): readonly Piece[] {
   if (body === "") {
@@ -331,10 +346,14 @@ function readBody(
   }
   const nul = body.indexOf("\0");
   if (nul >= 0) report.add("error", "nul_character", at + nul, "The body has a NUL character, which no script can hold", WITHOUT_NUL);
-  const declared = new Map(parameters.map((parameter) => {
-    const { name, type, required } = parameter;
-    return [name, { optional: !required, list: type === "array", inert: isInert(parameter) }];
-  }));
+  const unread = tagNames(body).filter(isUnread);
+  const declared = new Map<string, Declared>([
+    ...unread.map((name) => [name, UNREAD] as const),
+    ...parameters.map((parameter) => {
+      const { name, type, required } = parameter;
+      return [name, { optional: !required, list: type === "array", inert: isInert(parameter) }] as const;
+    }),
+  ]);
   const template = compileTemplate(body, head.shell, declared, head.budget);
   for (const { code, message, remedy, at: offset, also } of template.faults) {
     report.add("error", code, at + offset, message.replace("$line", () => String(report.positionOf(at + (also ?? 0)).line)), remedy);

@@ -42,8 +42,14 @@ export interface Parameter {
 const KEYS = ["type", "description", "required", "default", "enum", "pattern", "minLength", "maxLength", "min", "max", "items"];
 const MAX_PATTERN = 1024;
 
-export function readParameters(node: YamlNode | null, engine: PatternEngine | null, report: Report): readonly Parameter[] {
-  if (node === null) return [];
+export interface ReadParameters {
+  readonly parameters: readonly Parameter[];
+  /** Whether a name is, or may be, that of a parameter of which nothing is known, as its declaration has faults. */
+  readonly isUnread: (name: string) => boolean;
+}
+
+export function readParameters(node: YamlNode | null, engine: PatternEngine | null, report: Report): ReadParameters {
+  if (node === null) return { parameters: [], isUnread: () => false };
   const found = node.kind === "mapping"
     ? node.entries.map(toNamed)
     : node.kind === "sequence"
@@ -52,10 +58,11 @@ export function readParameters(node: YamlNode | null, engine: PatternEngine | nu
   if (found === null) {
     const message = `"parameters" must be a mapping or a list, not ${describeNode(node)}`;
     report.add("error", "wrong_type", node.at, message, "Write each parameter's name: on a line of its own below it.");
-    return [];
+    return { parameters: [], isUnread: () => true };
   }
+  const unread = new Set<string>();
   const seen = new Set<string>();
-  return found.flatMap((named) => {
+  const parameters = found.flatMap((named) => {
     if (!NAME.test(named.name)) {
       const message = `The parameter name ${
         JSON.stringify(clip(named.name))
@@ -67,8 +74,11 @@ export function readParameters(node: YamlNode | null, engine: PatternEngine | nu
     }
     seen.add(named.name);
     const parameter = new ParameterReader(named, engine, report).read();
+    if (parameter === null) unread.add(named.name);
     return parameter === null ? [] : [parameter];
   });
+  const partial = node.kind === "mapping" ? node.partial : node.kind === "sequence" && found.length < node.items.length;
+  return { parameters, isUnread: (name) => partial || unread.has(name) };
 }
 
 interface Named {
@@ -173,7 +183,9 @@ class ParameterReader {
   #type(): ParameterType | null {
     const node = this.#entries.get("type")?.value;
     if (node === undefined) {
-      this.#error("missing_type", this.#named.nameAt, `has no "type"`, `Write type: and one of ${TYPES.join(", ")}.`);
+      const { nameAt, node: declaration } = this.#named;
+      if (declaration.kind === "mapping" && declaration.partial) return null;
+      this.#error("missing_type", nameAt, `has no "type"`, `Write type: and one of ${TYPES.join(", ")}.`);
       return null;
     }
     const type = toType(node);
@@ -232,7 +244,7 @@ class ParameterReader {
       this.#warn("ignored_constraint", item.at, problem, `Write a value of type ${type}, or remove it.`);
       return [];
     });
-    if (members.length === 0) {
+    if (members.length === 0 && !node.items.some(({ kind }) => kind === "lost")) {
       this.#warn("ignored_constraint", node.at, 'has an "enum" without a value that fits; it is ignored', "Name the values, or remove it.");
     }
     return members.length === 0 ? null : members;
@@ -282,6 +294,7 @@ class ParameterReader {
     const inner = node.kind === "mapping" ? node.entries : [];
     const type = inner.find(({ key }) => key === "type")?.value;
     const found = type === undefined ? null : toType(type);
+    if (found === null && type?.kind === "lost") return null;
     if (found === null) {
       this.#error(
         "wrong_type",

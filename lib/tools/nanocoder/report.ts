@@ -4,6 +4,7 @@ import { DiagnosticReport } from "../report.ts";
 /** Collects diagnostics of one file, each at an offset of its text. */
 export class Report extends DiagnosticReport {
   readonly #text: string;
+  readonly #lost = new Set<number>();
 
   constructor(text: string) {
     super();
@@ -11,7 +12,13 @@ export class Report extends DiagnosticReport {
   }
 
   add(severity: Diagnostic["severity"], code: string, at: number, message: string, remedy: string): void {
+    if (this.#lost.has(at)) return;
     this.say(severity, code, message, remedy, () => this.positionOf(at));
+  }
+
+  /** What stands there has a fault that was told, so what else is found there follows from it and is no fault of its own. */
+  lose(at: number): void {
+    this.#lost.add(at);
   }
 
   positionOf(at: number): Position {

@@ -62,6 +62,11 @@ function findTags(body: string): readonly Tag[] {
   }));
 }
 
+/** The names that the tags of a body have, but for words of other templates. */
+export function tagNames(body: string): readonly string[] {
+  return [...new Set(findTags(body).map(({ name }) => name))].filter((name) => !FOREIGN_WORDS.has(name));
+}
+
 /** For every section tag that a shell comment holds, a number for that comment. Sections are taken as kept. */
 function commentsOf(body: string, tags: readonly Tag[], dialect: Dialect, meter: Meter): ReadonlyMap<Tag, number> {
   const comments = new Map<Tag, number>();

@@ -2,13 +2,18 @@
  * YAML as this dialect allows it: one document of YAML 1.2 core, without aliases, tags and merge keys. The library's
  * nodes become a small tree with offsets, in which nothing has changed its type without a trace.
  */
-import { isAlias, isCollection, isMap, isScalar, isSeq, parseAllDocuments, Scalar, visit } from "yaml";
-import { hasErrors } from "../diagnostic.ts";
+import { isAlias, isCollection, isMap, isPair, isScalar, isSeq, parseAllDocuments, Scalar, visit, type YAMLMap } from "yaml";
 import { clip } from "../report.ts";
 import { wholeDigits } from "./numbers.ts";
 import type { Report } from "./report.ts";
 
-export type YamlNode = YamlText | YamlMapping | YamlSequence;
+export type YamlNode = YamlText | YamlMapping | YamlSequence | YamlLost;
+
+/** What has a fault that was told, so that nothing is known of its value. Whatever is said of its place is left out. */
+export interface YamlLost {
+  readonly kind: "lost";
+  readonly at: number;
+}
 
 /** A scalar. `source`: as written, for what is not a string. */
 export interface YamlText {
@@ -24,6 +29,8 @@ export interface YamlText {
 export interface YamlMapping {
   readonly kind: "mapping";
   readonly entries: readonly YamlEntry[];
+  /** Whether something in it has a fault for which it may lack entries. */
+  readonly partial: boolean;
   readonly at: number;
 }
 
@@ -42,10 +49,12 @@ export interface YamlSequence {
 /** Deeper than any tool needs. The parser takes quadratic time for deep nesting, so it is not even asked. */
 const MAX_DEPTH = 60;
 
-/** The document, or null if it has faults, which go to the report. `at`: where the text begins in the file. */
+/**
+ * The document, or null if it cannot be read. Faults go to the report; those that leave the rest readable stay in the
+ * tree as what is lost. `at`: where the text begins in the file.
+ */
 export function parseYaml(text: string, at: number, report: Report): YamlNode | null {
-  const tree = new TreeBuilder(text, at, report).build();
-  return hasErrors(report.diagnostics) ? null : tree;
+  return new TreeBuilder(text, at, report).build();
 }
 
 class TreeBuilder {
@@ -77,9 +86,10 @@ class TreeBuilder {
       prettyErrors: false,
       logLevel: "silent",
     });
-    if (!Array.isArray(documents)) return { kind: "mapping", entries: [], at: this.#at };
+    const empty: YamlMapping = { kind: "mapping", entries: [], partial: false, at: this.#at };
+    if (!Array.isArray(documents)) return empty;
     const [document, another] = documents;
-    if (document === undefined) return { kind: "mapping", entries: [], at: this.#at };
+    if (document === undefined) return empty;
     if (another !== undefined) {
       return this.#fault(
         "yaml_documents",
@@ -92,12 +102,16 @@ class TreeBuilder {
       this.#fault("yaml_syntax", pos[0], `The frontmatter is not valid YAML: ${message}`, hintFor(code, this.#text, pos[0]));
     }
     this.#refuseFeatures(document);
-    if (hasErrors(this.#report.diagnostics)) return null;
-    return document.contents === null ? { kind: "mapping", entries: [], at: this.#at } : this.#node(document.contents);
+    if (document.errors.length > 0) return null;
+    return document.contents === null ? empty : isMap(document.contents) ? this.#mapping(document.contents) : this.#node(document.contents);
   }
 
   #refuseFeatures(document: Parameters<typeof visit>[0]): void {
-    visit(document, (key, node) => {
+    visit(document, (_key, node) => {
+      if (isPair(node) && isMergeKey(node.key)) {
+        this.#fault("yaml_merge", node.key.range?.[0] ?? 0, "Merge keys (<<) are not allowed", "Write the keys out.");
+        return visit.SKIP;
+      }
       if (isAlias(node)) {
         this.#fault(
           "yaml_alias",
@@ -106,9 +120,7 @@ class TreeBuilder {
           "Write the value out, or put it in quotes if it is text.",
         );
       }
-      if (!isScalar(node) && !isCollection(node)) return;
-      // The tag of an untagged node is not set, except by the parser for what was written.
-      if (node.tag !== undefined) {
+      if (isTagged(node)) {
         this.#fault(
           "yaml_tag",
           node.range?.[0] ?? 0,
@@ -116,36 +128,50 @@ class TreeBuilder {
           "Remove it, or put the value in quotes if it is text.",
         );
       }
-      if (key === "key" && isScalar(node) && node.value === "<<") {
-        this.#fault("yaml_merge", node.range?.[0] ?? 0, "Merge keys (<<) are not allowed", "Write the keys out.");
-      }
+      return undefined;
     });
   }
 
   #node(node: unknown): YamlNode {
     if (isMap(node)) {
-      const keys = new Set<string>();
-      const entries = node.items.map(({ key, value }): YamlEntry => {
-        const keyAt = this.#offset(key);
-        if (isScalar(key) && keys.size === keys.add(keyText(key)).size) {
-          this.#fault("duplicate_key", keyAt - this.#at, `The key "${clip(keyText(key))}" is there twice`, "Remove one of them.");
-        }
-        if (!isScalar(key)) {
-          this.#fault(
-            "yaml_key",
-            keyAt - this.#at,
-            "A key must be plain text, not a list or a mapping",
-            "Put text with braces or brackets in quotes.",
-          );
-        }
-        const absent: YamlText = { kind: "scalar", value: null, source: "", plain: true, comment: "none", at: keyAt };
-        return { key: isScalar(key) ? keyText(key) : "", keyAt, value: value === null ? absent : this.#node(value) };
-      });
-      return { kind: "mapping", entries, at: this.#offset(node) };
+      const mapping = this.#mapping(node);
+      // Most likely a text that was meant to be in quotes, such as `{{ name }}`.
+      return node.items.every(({ key }) => isScalar(key)) ? mapping : this.#lost(mapping.at);
     }
     if (isSeq(node)) return { kind: "sequence", items: node.items.map((item) => this.#node(item)), at: this.#offset(node) };
-    if (isScalar(node)) return this.#scalar(node);
+    if (isAlias(node)) return this.#lost(this.#at + (node.range?.[0] ?? 0));
+    if (isScalar(node)) return isTagged(node) ? this.#lost(this.#offset(node)) : this.#scalar(node);
     throw new TypeError("Cannot read a YAML node of an unknown kind");
+  }
+
+  #mapping(node: YAMLMap): YamlMapping {
+    const known = new Set<string>();
+    const entries = node.items.flatMap(({ key, value }) => this.#entry(key, value, known));
+    const partial = node.items.some(({ key }) => !isScalar(key) || isMergeKey(key));
+    return { kind: "mapping", entries, partial, at: this.#offset(node) };
+  }
+
+  /** One that has no key of its own is left out. */
+  #entry(key: unknown, value: unknown, known: Set<string>): readonly YamlEntry[] {
+    if (isAlias(key) || isMergeKey(key)) return [];
+    const keyAt = this.#offset(key);
+    if (!isScalar(key)) {
+      const message = "A key must be plain text, not a list or a mapping";
+      this.#fault("yaml_key", keyAt - this.#at, message, "Put text with braces or brackets in quotes.");
+      return [];
+    }
+    const name = keyText(key);
+    if (known.size === known.add(name).size) {
+      this.#fault("duplicate_key", keyAt - this.#at, `The key "${clip(name)}" is there twice`, "Remove one of them.");
+      return [];
+    }
+    const absent: YamlText = { kind: "scalar", value: null, source: "", plain: true, comment: "none", at: keyAt };
+    return [{ key: name, keyAt, value: value === null ? absent : this.#node(value) }];
+  }
+
+  #lost(at: number): YamlLost {
+    this.#report.lose(at);
+    return { kind: "lost", at };
   }
 
   #scalar(node: Scalar): YamlText {
@@ -175,8 +201,18 @@ class TreeBuilder {
   }
 }
 
-/** A value as JSON whose numbers keep their token, as far as YAML's are JSON's; null if JSON has no such number. */
+function isMergeKey(key: unknown): key is Scalar {
+  return isScalar(key) && key.value === "<<";
+}
+
+/** The tag of an untagged node is not set, except by the parser for what was written. */
+function isTagged(node: unknown): node is { readonly tag: string; readonly range?: readonly number[] | null } {
+  return (isScalar(node) || isCollection(node)) && node.tag !== undefined;
+}
+
+/** A value as JSON whose numbers keep their token, as far as YAML's are JSON's; null if JSON has none such. */
 export function toJsonText(node: YamlNode): string | null {
+  if (node.kind === "lost") return null;
   if (node.kind === "sequence") {
     const items = node.items.map(toJsonText);
     return items.includes(null) ? null : `[${items.join(",")}]`;
@@ -198,6 +234,7 @@ function numberText(source: string, value: number): string | null {
 export function describeNode(node: YamlNode): string {
   if (node.kind === "mapping") return "a mapping";
   if (node.kind === "sequence") return "a list";
+  if (node.kind === "lost") return "what cannot be read";
   if (node.value === null) return "nothing";
   return typeof node.value === "string" ? "a string" : `the ${typeof node.value} ${clip(node.source)}`;
 }

@@ -156,6 +156,76 @@ describe("YAML", () => {
   });
 });
 
+describe("everything that is wrong is said at once", () => {
+  const wrong = [
+    "approval: sometimes",
+    "timeout_ms: 9999999",
+    "parameters:",
+    "  n: {type: strin}",
+    "  s: {type: string, minLength: x}",
+  ].join("\n");
+  const body = "echo $(( {{ n }} )) {{ s }}\n{{# s }}";
+  const said = (line: number) => [
+    `error wrong_type ${line}:11`,
+    `error invalid_timeout ${line + 1}:13`,
+    `error invalid_type ${line + 3}:13`,
+    `error wrong_type ${line + 4}:32`,
+    `error tag_arithmetic ${line + 6}:10`,
+    `error unclosed_section ${line + 7}:1`,
+  ];
+
+  test("whatever YAML has that is no fault of its syntax", async () => {
+    const faults: readonly (readonly [string, string])[] = [
+      ["name: again", "error duplicate_key 4:1"],
+      ["cwd: *x", "error yaml_alias 4:6"],
+      ["cwd: !!str 1", "error yaml_tag 4:12"],
+      ["read_only: !own yes", "error yaml_tag 4:17"],
+      ["env: !!map {A: b}", "error yaml_tag 4:12"],
+      ["<<: *x", "error yaml_merge 4:1"],
+      ["cwd: {{ name }}", "error yaml_key 4:7"],
+      ["? [a]\n: b", "error yaml_key 4:3"],
+    ];
+    for (const [line, fault] of faults) {
+      const below = 4 + line.split("\n").length;
+      expect(await saidOf(withLines(`${line}\n${wrong}`, body))).toEqual([fault, ...said(below)]);
+    }
+  });
+
+  test("of the body, where nothing but that can be read", async () => {
+    const faults = ["error tag_arithmetic 6:10", "error unclosed_section 7:1"];
+    expect(await saidOf(withLines("cwd: @x", body))).toEqual(["error yaml_syntax 4:6", ...faults]);
+    expect(await saidOf(parse(`---\n- a\n---\n\n\n${body}`))).toEqual(["error not_a_mapping 2:1", ...faults]);
+    expect(await saidOf(withLines("...\nx: 1", ""))).toEqual(["error yaml_documents 5:1", "error empty_body 8:1"]);
+  });
+
+  test("and nothing that only follows from something else", async () => {
+    const followed: readonly (readonly [string, string])[] = [
+      ["parameters: *x", "error yaml_alias 4:13"],
+      ["parameters:\n  s: *x", "error yaml_alias 5:6"],
+      ["parameters:\n  <<: *x", "error yaml_merge 5:3"],
+      ["parameters:\n  s:\n    <<: *x\n    description: d", "error yaml_merge 6:5"],
+      ["parameters:\n  - *x", "error yaml_alias 5:5"],
+      ["parameters:\n  s: {type: !!str string}", "error yaml_tag 5:19"],
+      ["parameters:\n  s: {type: strin}", "error invalid_type 5:13"],
+      ["parameters:\n  s: {type: string, default: *x, enum: [*x, a]}", "error yaml_alias"],
+      ["parameters:\n  s: {type: array, default: [*x], items: {type: *x}}", "error yaml_alias"],
+    ];
+    for (const [lines, fault] of followed) {
+      const found = (await saidOf(withLines(lines, "echo {{ s }}{{# s }}{{/ s }}"))).filter((each) => !each.startsWith(fault));
+      expect([lines, found]).toEqual([lines, []]);
+    }
+    expect(await saidOf(parse("---\n<<: *x\nname: *y\n---\necho {{ s }}"))).toEqual(["error yaml_merge 2:1", "error yaml_alias 3:7"]);
+    expect(await saidOf(parse("---\nname: t\ndescription: {{ x }}\n---\nx"))).toEqual(["error yaml_key 3:15"]);
+  });
+
+  test("also below a collection with a tag, at whose place its first key stands", async () => {
+    expect(await saidOf(withLines("parameters: !!map\n  A: {type: string}"))).toEqual([
+      "error yaml_tag 5:3",
+      "error invalid_parameter_name 5:3",
+    ]);
+  });
+});
+
 describe("the fields", () => {
   test("have the documented defaults", async () => {
     const { definition } = await withLines("");
