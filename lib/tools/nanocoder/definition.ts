@@ -54,6 +54,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const MAX_TIMEOUT_MS = 300_000;
 /** Linux takes no longer `NAME=value`. */
 const MAX_VARIABLE_BYTES = 131_071;
+const VARIABLE = /^[A-Za-z_]\w*$/;
 const WITHOUT_NUL = "Remove the character.";
 
 export async function parseDefinition(source: string, options: ParseOptions): Promise<ParsedDefinition> {
@@ -269,6 +270,9 @@ function readEnv(node: YamlNode | null, options: ParseOptions, report: Report): 
         `${JSON.stringify(clip(key))} cannot be the name of a variable`,
         "Use letters, digits and underscores.",
       );
+    } else if (!VARIABLE.test(key)) {
+      const message = `No shell can use a variable called ${JSON.stringify(clip(key))}, and some do not hand it on to what they run`;
+      report.add("warning", "env_name", keyAt, message, "Use letters, digits and underscores, and no digit first.");
     }
     const text = envText(value);
     if (text === null) {

@@ -254,6 +254,8 @@ describe("the fields", () => {
       ["env: x", "error wrong_type 4:6"],
       ["env:\n  A: [1]", "error wrong_type 5:6"],
       ["env:\n  'A=B': x", "error env_name 5:3"],
+      ["env:\n  1A: x", "warning env_name 5:3"],
+      ["env:\n  my-name: x", "warning env_name 5:3"],
       [`env:\n  A: ${"x".repeat(140_000)}`, "error env_too_large 5:6"],
       ['env:\n  A: "a\\0b"', "error nul_character 5:6"],
       ['cwd: "a\\0b"', "error nul_character 4:6"],
@@ -408,6 +410,18 @@ describe("parameters", () => {
       "quote_it 10",
       "ignored_default 11",
       "unused_default 13",
+    ]);
+  });
+
+  test("have lists as defaults whose elements are told where they do not fit", async () => {
+    const { definition, diagnostics } = await parameters(
+      "  a: {type: array, items: {type: integer}, default: [a, 1, 1.5]}\n  b: {type: string, default: [x]}",
+    );
+    expect(definition?.parameters.map((parameter) => parameter.default)).toEqual([null, null]);
+    expect(diagnostics.map(({ message, column }) => `${column} ${message}`)).toEqual([
+      '54 Parameter "a" has a string in its default, which is no integer; the default is not used',
+      '60 Parameter "a" has the number 1.5 in its default, which is no integer; the default is not used',
+      '30 Parameter "b" has a list as its default, which is no string; the default is not used',
     ]);
   });
 
