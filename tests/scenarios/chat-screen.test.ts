@@ -324,6 +324,7 @@ describe.skipIf(noTmux !== null)(`orrery chat on a screen${noTmux === null ? "" 
         await window.resize(columns, 40);
         await endsWith(window, fold(`normal> ${line}`, columns).rows);
         window.type("!");
+        await endsWith(window, fold(`normal> ${line}!`, columns).rows);
         window.press("BSpace");
         await endsWith(window, fold(`normal> ${line}`, columns).rows);
         await window.until("one prompt", (rows) => rows.filter((row) => row.startsWith("normal> 0")).length === 1);
