@@ -444,7 +444,7 @@ describe("orrery tools create", () => {
     for (const name of ["../evil", "Upper", "bash", "task", "mcp__a__b", "search", "a/b", "mine", "x", "", "nl\nname", '"'] as const) {
       const { code, stdout, stderr } = await orrery("tools", "create", "--", name);
       expect([name, code, stdout]).toEqual([name, 2, ""]);
-      expect(stderr).toContain("Cannot create");
+      expect(stderr).toContain(name === "" ? "must not be empty" : "Cannot create");
     }
     for (const name of ["../evil", "bash", "a/b"]) {
       expect((await orrery("tools", "create", "--format", "nanocoder", "--", name)).code).toBe(2);
