@@ -35,11 +35,11 @@ export interface ListenLimits extends SendLimits {
 }
 
 export const LIMITS: ListenLimits = {
-  // Looked at as often as `check_ms` says, so before Bun closes the connection by itself, at 12 s and without an answer.
-  head_ms: 8000,
+  // Looked at as often as `check_ms` says, so before Bun closes the connection by itself, after 8 to 12 s and without an answer.
+  head_ms: 5000,
   request_ms: 60_000,
   idle_ms: 30_000,
-  check_ms: 2000,
+  check_ms: 1000,
   head_bytes: 16 * 1024,
   connections: 2048,
   linger_bytes: 16 * 1024 * 1024,

@@ -56,10 +56,10 @@ const problemIn = (text: string) =>
 
 test("its limits (a pin)", () => {
   expect(LIMITS).toEqual({
-    head_ms: 8000,
+    head_ms: 5000,
     request_ms: 60_000,
     idle_ms: 30_000,
-    check_ms: 2000,
+    check_ms: 1000,
     head_bytes: 16_384,
     connections: 2048,
     linger_bytes: 16_777_216,
