@@ -84,17 +84,15 @@ export class EarlyGround {
   async playHeld(
     awaited: (told: FeedEvent) => boolean,
     replies: (held: EndpointStep) => readonly EndpointReply[],
-    then: () => void = () => undefined,
+    then: () => void | Promise<void> = () => undefined,
     options: Partial<AgentOptions> = {},
   ) {
-    const { promise, resolve } = Promise.withResolvers<void>();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
     const endpoint = await startEndpoint(replies({ until: promise }));
     try {
       const { agent, session } = await this.open([], { model: "local/test", baseUrl: endpoint.url, ...options });
       session.watch((told) => {
-        if (!awaited(told)) return;
-        then();
-        resolve();
+        if (awaited(told)) Promise.resolve(then()).then(resolve, reject);
       });
       const result = await session.prompt("go", { source: "test" });
       return { agent, session, result, events: await eventsOf(agent, session.id), results: resultsOf(session) };

@@ -25,7 +25,7 @@ async function growth(work: () => Promise<unknown>): Promise<number> {
   return Math.max(peak, process.memoryUsage().rss) - before;
 }
 
-const flood = "head -c 40000000 /dev/zero & head -c 40000000 /dev/zero >&2; wait";
+const flood = "head -c 10000000 /dev/zero & head -c 10000000 /dev/zero >&2; wait";
 const message = JSON.stringify({ type: "message", message: { type: "progress", data: "x".repeat(60) } });
 const deeds: Readonly<Record<string, () => Promise<unknown>>> = {
   "forty calls that flood both their streams": () => all(40, () => bench.sh(flood, { timeout_ms: 60_000, onOutput: () => {} })),

@@ -55,13 +55,17 @@ const SWAPPER = `
     try { renameSync(from, to); } catch (error) { if (error.code !== "ENOTEMPTY") throw error; return false; }
     return true;
   };
+  // What is written there meanwhile keeps it from being empty.
+  const removed = () => {
+    try { rmSync(dir, { recursive: true, force: true }); } catch (error) { if (error.code !== "ENOTEMPTY") throw error; }
+  };
   let begun = false;
   while (Atomics.load(stop, 0) === 0) {
     renameSync(dir, aside);
     try { symlinkSync(outside, dir); } catch (error) { if (error.code !== "EEXIST") throw error; }
     Atomics.wait(pause, 0, 0, 0.1);
-    rmSync(dir, { recursive: true, force: true });
-    while (!moved(aside, dir)) rmSync(dir, { recursive: true, force: true });
+    removed();
+    while (!moved(aside, dir)) removed();
     Atomics.wait(pause, 0, 0, 0.1);
     if (!begun) parentPort.postMessage("begun");
     begun = true;

@@ -48,7 +48,8 @@ describe("a handshake", () => {
   }, 15_000);
 
   test("takes an older revision, refuses one that nobody knows, and speaks the newer handshake where there is no other", async () => {
-    await using opened = await openRoom([fixture("old", "old"), fixture("future", "future"), fixture("modern", "modern")]);
+    const servers = [fixture("old", "old"), fixture("future", "future"), fixture("modern", "modern")];
+    await using opened = await openRoom(servers, { patience: { connect: 20_000 } });
     expect(opened.room.status().map(({ state }) => state)).toEqual(["ready", "waiting", "ready"]);
     expect((await opened.call("mcp__modern__echo", { a: 1 })).result.text).toBe('echo {"a":1}');
   }, LIMIT);

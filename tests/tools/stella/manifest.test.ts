@@ -544,7 +544,8 @@ describe("parsing", () => {
       expect(source.length).toBeLessThan(262_144);
       const start = processorTime();
       const { manifest, diagnostics } = await parseManifest(source);
-      expect(processorTime() - start).toBeLessThan(1000);
+      // A square of these would take minutes.
+      expect(processorTime() - start).toBeLessThan(4000);
       expect(manifest === null).toBe(code !== "no_error");
       if (code !== "no_error") expect(diagnostics.filter(({ severity }) => severity === "error").map((said) => said.code)).toContain(code);
       expect(diagnostics.length).toBeLessThanOrEqual(202);
