@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { explain } from "../../cli/errors.ts";
 import { openShell } from "../../cli/terminal.ts";
 import { openDatabase } from "../../lib/platform/sqlite.ts";
-import { orreryCommand, runOrrery } from "../host/orrery.ts";
+import { onDeno, runOrrery } from "../host/orrery.ts";
 
 let home: string;
 beforeAll(() => void (home = mkdtempSync(join(tmpdir(), "orrery-system-"))));
@@ -39,7 +39,6 @@ test.skipIf(!existsSync("/dev/full"))("a version that could not be written is no
   }
 });
 
-const onDeno = orreryCommand()[0]?.endsWith("/deno") === true;
 const without = (closed: string) => ["/bin/sh", "-c", `exec "$@" ${closed}`, "sh"];
 const script = () => {
   const path = join(home, "script.json");

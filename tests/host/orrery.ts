@@ -34,6 +34,12 @@ export function orreryCommand(): readonly string[] {
   return binary === undefined ? ownCommand() : [resolve(binary)];
 }
 
+/** It runs on Deno, from source. */
+export const onDeno = orreryCommand()[0]?.endsWith("/deno") === true;
+
+/** It is started as `bun main.ts`, and Bun does things of its own before. */
+export const isSourceOnBun = orreryCommand()[0] === process.execPath && process.versions["bun"] !== undefined;
+
 export function startOrrery(args: readonly string[], { cwd, env, home, input, open, through = [], stdout }: Start): ChildProcess {
   const [program = "", ...before] = [...through, ...orreryCommand()];
   const child = spawn(program, [...before, ...args], {

@@ -30,6 +30,6 @@ test("the C library is never looked for in the current directory", () => {
 });
 
 // Deno's engine has no such variable.
-test.skipIf(bun === null)("without the JIT it says what would be right, and looks nowhere else", () => {
+test.skipIf(bun === null)("without the JIT it says what would be right, and looks nowhere else (Bun alone can be without)", () => {
   expect(callLibc({ BUN_JSC_useJIT: "0" }).answer).toEqual({ problem: "the engine runs without its JIT: unset BUN_JSC_useJIT" });
 });

@@ -42,7 +42,7 @@ async function recorded(type: string): Promise<void> {
   while (!(await events()).some((event) => event["type"] === type)) await delay(20);
 }
 
-describe.skipIf(!hasTerminal)("a question on a terminal", () => {
+describe.skipIf(!hasTerminal)("a question on a terminal (by util-linux script)", () => {
   const callMark = (through: readonly string[] = []) =>
     startOnTerminal(["tools", "call", "mark", "--trust-workspace"], { ...start(), through });
   const runModel = (model: string, ...more: readonly string[]) =>

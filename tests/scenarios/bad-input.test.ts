@@ -7,7 +7,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { type FixtureEndpoint, httpError, startEndpoint } from "../fixtures/endpoint.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
-import { ended, orreryCommand, runOrrery, startOrrery } from "../host/orrery.ts";
+import { ended, isSourceOnBun, onDeno, runOrrery, startOrrery } from "../host/orrery.ts";
 
 let workspace: TestWorkspace;
 let endpoint: FixtureEndpoint | null;
@@ -21,10 +21,6 @@ afterEach(async () => {
   await endpoint?.close();
   await workspace.remove();
 });
-
-/** `bun main.ts` itself needs no current directory. */
-const isSourceOnBun = orreryCommand()[0] === process.execPath && process.versions["bun"] !== undefined;
-const onDeno = orreryCommand()[0]?.endsWith("/deno") === true;
 
 const KEYS = ["schema_version", "status", "text", "session", "model", "steps", "calls", "usage", "speculation", "reason"];
 
@@ -54,7 +50,7 @@ async function freePort(): Promise<number> {
 }
 
 describe("a model that cannot be used", () => {
-  test.skipIf(isSourceOnBun)("1: a current directory that was deleted, as the host itself says before our code runs", async () => {
+  test.skipIf(isSourceOnBun)("1: a current directory that was deleted, as the host says before us (not bun main.ts)", async () => {
     const through = ["/bin/sh", "-c", 'mkdir gone && cd gone && rmdir ../gone && exec "$@"', "sh"];
     for (const args of [["version"], ["run", "--output-format", "json", "go"]]) {
       const { code, stdout, stderr } = await runOrrery(args, { cwd: workspace.path, home: workspace.home, through });

@@ -2,9 +2,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import process from "node:process";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
-import { orreryCommand, runOrrery } from "../host/orrery.ts";
+import { isSourceOnBun, runOrrery } from "../host/orrery.ts";
 
 let workspace: TestWorkspace;
 beforeEach(async () => {
@@ -22,9 +21,7 @@ export default tool({ name: "add", description: "d", parameters, execute: ({ lef
 `;
 
 /** `bun main.ts` itself obeys the files of the current directory, before we run. */
-const isSourceOnBun = orreryCommand()[0] === process.execPath && process.versions["bun"] !== undefined;
-
-test.skipIf(isSourceOnBun)("settings, packages, and files named as our own modules in the current directory have no effect", async () => {
+test.skipIf(isSourceOnBun)("settings, packages and modules in the current directory have no effect (not bun main.ts)", async () => {
   const evil = `require("node:fs").writeFileSync(${JSON.stringify(join(workspace.path, "evil"))}, "");\nthrow new Error("evil");\n`;
   await workspace.write("evil.js", evil);
   for (const path of ["lib/supervisor/worker.js", "lib/supervisor/worker.ts", "cli/main.ts", "cli/main.js", "worker.js"]) {

@@ -6,12 +6,11 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isAlive } from "../fixtures/alive.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
-import { ended, orreryCommand, runOrrery, signal, startOrrery } from "../host/orrery.ts";
+import { ended, onDeno, runOrrery, signal, startOrrery } from "../host/orrery.ts";
 
 let workspace: TestWorkspace;
 
 /** From source: it takes packages only from its own configuration. */
-const onDeno = orreryCommand()[0]?.endsWith("/deno") === true;
 
 beforeEach(async () => {
   workspace = await createWorkspace();
