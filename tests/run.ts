@@ -1,6 +1,6 @@
 /**
- * Runs checks and suites one after the other and ends with one line: `N passed, N failed`. Suites are counted from
- * their JUnit reports, not from what they print. A check counts as one.
+ * Runs checks, two at a time, and then suites one after the other, and ends with one line: `N passed, N failed`. Suites
+ * are counted from their JUnit reports, not from what they print. A check counts as one.
  *
  * R1  A suite that fails without naming a failed test, or that ran no test, is a failure.
  * R2  What failed is named again right before that line, so that the end of a long log is enough to go on with.
@@ -52,6 +52,7 @@ const steps: Readonly<Record<string, Step>> = {
   lint: { title: "lint", argv: ["deno", "lint"] },
   types: { title: "types (tsc)", argv: ["tsc", "-p", "."] },
   "deno-types": { title: "types (deno)", argv: ["deno", "check", "mod.ts", "lib", "cli", "tests"] },
+  build: { title: "build", argv: ["sh", "compile.sh"] },
   bun: { title: "suite on Bun", ...bunSuite("tests", "--path-ignore-patterns=tests/scenarios/**") },
   deno: {
     title: "suite on Deno",
@@ -59,7 +60,6 @@ const steps: Readonly<Record<string, Step>> = {
     parts: [1, 2, 3, 4, 5, 6].map((part) => `--shard=${part}/6`),
     count: countDenoReport,
   },
-  build: { title: "build", argv: ["sh", "compile.sh"] },
   binary: { title: "scenarios, compiled binary", ...bunSuite("tests/scenarios"), env: { ORRERY_BINARY: join(scratch, "alone/orrery") } },
   source: {
     title: "scenarios of the main job, source on Deno",
@@ -80,12 +80,10 @@ let passed = 0;
 let failed = 0;
 const failures: string[] = [];
 try {
-  for (const name of chosenSteps(process.argv.slice(2))) {
-    const tally = await runStep(name, steps[name] as Step);
-    passed += tally.passed;
-    failed += tally.failed;
-    failures.push(...tally.failures.map((failure) => `${steps[name]?.title}: ${failure}`));
-  }
+  const chosen = chosenSteps(process.argv.slice(2));
+  const isCheck = (name: string) => steps[name]?.count === undefined;
+  await inLanes(chosen.filter(isCheck), takeStep);
+  for (const name of chosen.filter((each) => !isCheck(each))) await takeStep(name);
 } finally {
   await rm(scratch, { recursive: true, force: true });
 }
@@ -99,18 +97,29 @@ function chosenSteps(names: readonly string[]): readonly string[] {
   return names.length === 0 ? Object.keys(steps) : names;
 }
 
+async function takeStep(name: string): Promise<void> {
+  const tally = await runStep(name, steps[name] as Step);
+  passed += tally.passed;
+  failed += tally.failed;
+  failures.push(...tally.failures.map((failure) => `${steps[name]?.title}: ${failure}`));
+}
+
+async function inLanes<T>(items: readonly T[], take: (item: T, index: number) => Promise<void>): Promise<void> {
+  const waiting = [...items.entries()];
+  const lane = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await take(next[1], next[0]);
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
+}
+
 async function runStep(name: string, step: Step): Promise<Tally> {
   console.log(`\n== ${step.title}`);
   const started = performance.now();
   if (name === "binary") await copyBinary();
-  const waiting = [...(step.parts ?? [""]).entries()];
   const tallies: Tally[] = [];
-  const lane = async () => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      tallies.push(await runPart(step, next[1], join(scratch, `${name}-${next[0]}.xml`)));
-    }
-  };
-  await Promise.all(Array.from({ length: LANES }, lane));
+  await inLanes(step.parts ?? [""], async (part, index) => {
+    tallies.push(await runPart(step, part, join(scratch, `${name}-${index}.xml`)));
+  });
   const tally = sum(tallies);
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   console.log(`== ${step.title}: ${tally.failed === 0 ? "ok" : `${tally.failed} failed`} (${seconds} s)`);
