@@ -43,8 +43,8 @@ export class ChatReader implements WireReader {
   }
 
   get finished(): boolean {
-    const isOpen = this.#reply.inCall && this.#reply.finish !== "length";
-    return this.#told && !this.#lied && !isOpen && !this.#toldEarly;
+    if (!this.#told || this.#lied || this.#toldEarly) return false;
+    return !this.#reply.inCall || this.#reply.finish === "length";
   }
 
   read(chunk: Document): void {

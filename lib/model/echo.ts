@@ -11,10 +11,14 @@ export class Echo {
 
   /** What is new in this piece. Once it says something else than before, all of it is. */
   rest(piece: string): string {
+    if (this.#said === this.#told.length) return this.#keep(piece, piece);
     const known = this.#told.slice(this.#said, this.#said + piece.length);
     const same = known === "" ? 0 : commonLength(known, piece);
     if (same < known.length) this.#told = this.#told.slice(0, this.#said + same);
-    const rest = same === 0 ? piece : piece.slice(same);
+    return this.#keep(piece, same === 0 ? piece : piece.slice(same));
+  }
+
+  #keep(piece: string, rest: string): string {
     this.#told += rest;
     this.#said += piece.length;
     return rest;

@@ -4,6 +4,7 @@
  * Order of an attempt: request → headers → chunks as they come → `finished`. A stream counts as complete if its
  * format said so; one that just ends is a transport error, and nothing of it is committed.
  */
+import { setTimeout as startTimer } from "node:timers";
 import { fetchKeepingAll } from "../platform/keeping-fetch.ts";
 import { fetchByRule } from "../platform/proxy.ts";
 import { AnswerReader, type Document, isDone, parseDocument } from "./documents.ts";
@@ -98,7 +99,7 @@ class Attempts<Habits> {
   async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const names = namesIn(request);
     const reader = this.#wire.createReader(this.#endpoint, names);
-    const begun = performance.now();
+    const limit = new ReplyLimit(this.#replyMs);
     let answer: AnswerReader | null = null;
     let text: AnswerText | null = null;
     try {
@@ -110,8 +111,7 @@ class Attempts<Habits> {
           this.#read(reader, event);
           for (const each of reader.take()) yield each;
         }
-        const unfinished = chunk !== null && !reader.ended;
-        if (unfinished && performance.now() - begun > this.#replyMs) throw endlessError(this.#endpoint, this.#replyMs);
+        if (limit.passed && chunk !== null && !reader.ended) throw endlessError(this.#endpoint, this.#replyMs);
       }
     } catch (error) {
       if (answer === null || !isConnectionLoss(error)) throw error;
@@ -122,6 +122,7 @@ class Attempts<Habits> {
       }
       for (const each of reader.take()) yield each;
     } finally {
+      limit.stop();
       text?.close();
     }
     for (const each of reader.close()) yield each;
@@ -170,6 +171,20 @@ class Attempts<Habits> {
       },
       satisfied: () => reader.finished || reader.ended,
     };
+  }
+}
+
+/** How long a reply may take in all; a look at a clock for every chunk would cost more. */
+class ReplyLimit {
+  passed = false;
+  readonly #timer: ReturnType<typeof startTimer>;
+
+  constructor(ms: number) {
+    this.#timer = startTimer(() => this.passed = true, ms);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
   }
 }
 

@@ -115,7 +115,7 @@ const loads = (["chat", "responses", "anthropic"] as const).flatMap((wire) => [
   load(wire, "8 calls of 64 KB in fragments of 16 characters", writers[wire].calls(argumentPieces(8, 64 * 1024, 16))),
   load(wire, "1 call of 4 MB in fragments of 4 KB", writers[wire].calls(argumentPieces(1, 4 * 1024 * 1024, 4096))),
   load(wire, "text deltas of a word, an event per chunk", writers[wire].text(words(20_000)), atEvents),
-  load(wire, "smallest text deltas, an event per chunk", smallest[wire](20_000), atEvents),
+  load(wire, "smallest text deltas, an event per chunk", smallest[wire](100_000), atEvents),
 ]);
 
 const results = [];
