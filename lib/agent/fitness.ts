@@ -1,7 +1,7 @@
 /** Whether what ran early may stand for its call. */
 import { access, constants, readFile, realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { sha256 } from "../session/digest.ts";
+import { sha256 } from "../platform/digest.ts";
 import type { EventBody } from "../session/event.ts";
 import type { JsonInput } from "../session/json.ts";
 import type { Run } from "../session/launch.ts";

@@ -2,7 +2,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { delimiter, resolve } from "node:path";
 import { scriptGiven } from "./script-place.ts";
-import { sha256 } from "../session/digest.ts";
+import { sha256 } from "../platform/digest.ts";
 import type { ProcessLaunch } from "../session/launch.ts";
 import type { Plan } from "../tools/tool.ts";
 import type { Toolbox } from "../tools/toolbox.ts";

@@ -8,7 +8,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 import { UsageError } from "../config/error.ts";
-import { sha256 } from "../session/digest.ts";
+import { sha256 } from "../platform/digest.ts";
 import { describeDiagnostic } from "../tools/diagnostic.ts";
 import { scaffoldSdkTool } from "../tools/sdk/scaffold.ts";
 import { parseManifest } from "../tools/stella/manifest.ts";

@@ -4,7 +4,7 @@ import { parseLocated } from "../config/located-json.ts";
 import type { Paths } from "../config/paths.ts";
 import { describeReason } from "../gate/trust.ts";
 import { workspaceFiles } from "../gate/workspace-files.ts";
-import { sha256 } from "../session/digest.ts";
+import { sha256 } from "../platform/digest.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
 import { describeDiagnostic, hasErrors } from "../tools/diagnostic.ts";
 import type { McpServer, MergedServers, ParsedMcpFile } from "../tools/mcp/config.ts";

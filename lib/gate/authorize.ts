@@ -6,7 +6,7 @@
  * G3  A refusal is text that the model can act on.
  */
 import { parseArguments } from "../session/arguments.ts";
-import { sha256 } from "../session/digest.ts";
+import { sha256 } from "../platform/digest.ts";
 import type { AllowedBy, DeniedBy } from "../session/event.ts";
 import type { JsonInput } from "../session/json.ts";
 import type { Mode } from "../session/outcome.ts";

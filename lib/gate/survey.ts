@@ -7,7 +7,7 @@
  * Y3  Links are followed: the digest is of the content they lead to.
  */
 import { extname, join, relative } from "node:path";
-import { sha256 } from "../session/digest.ts";
+import { sha256 } from "../platform/digest.ts";
 import { canonicalText, numberToken, parseKeepingNumbers } from "../session/json.ts";
 import { visible } from "./visible.ts";
 import type { WorkspaceFiles } from "./workspace-files.ts";

@@ -7,14 +7,13 @@
  * T3  A repository cannot bring its own: where the store lies inside the workspace (a home directory, a careless
  *     ORRERY_HOME), a record counts only in the very file that we wrote it to, which a checkout cannot imitate.
  */
-import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, lstat, mkdir, open, readdir, readFile, realpath, rename, rm } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import process from "node:process";
 import * as v from "valibot";
 import { calledName } from "../platform/called.ts";
-import { sha256 } from "../session/digest.ts";
+import { sha256 } from "../platform/digest.ts";
 
 const Digest = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
 const WorkspaceRecord = v.object({ workspace: v.string(), granted_at: v.string(), digests: v.record(v.string(), Digest) });
@@ -127,7 +126,7 @@ function isAbsent(error: unknown): boolean {
 
 async function replaceFile(path: string, record: object): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const draft = join(dirname(path), `.${randomUUID()}`);
+  const draft = join(dirname(path), `.${crypto.randomUUID()}`);
   try {
     const file = await open(draft, "wx", 0o600);
     try {

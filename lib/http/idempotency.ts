@@ -7,7 +7,7 @@
  * is written or how its sender wants to be answered.
  */
 import type { MiddlewareHandler } from "hono";
-import { sha256 } from "../session/digest.ts";
+import { sha256 } from "../platform/digest.ts";
 import type { AppEnv } from "./env.ts";
 import { relativePath } from "./place.ts";
 import { Problem } from "./problem.ts";

@@ -1,7 +1,7 @@
 /** A session's state as clients see it. Made once for each state, however often it is asked for. */
 import type { SessionView } from "../agent/desk.ts";
 import { parseArguments } from "../session/arguments.ts";
-import { sha256 } from "../session/digest.ts";
+import { sha256 } from "../platform/digest.ts";
 import { worthOf } from "../session/early-runs.ts";
 import { parseKeepingNumbers } from "../session/json.ts";
 import type { CallState, SessionState } from "../session/state.ts";

@@ -2,7 +2,7 @@
  * Tool names as a provider allows them, and back. A name that fits stays; another gets an alias that ends in a digest
  * of the whole name, so two names never share one and the alias is the same in every run.
  */
-import { createHash } from "node:crypto";
+import { sha256 } from "../platform/digest.ts";
 import type { ModelRequest } from "./model.ts";
 
 const ALLOWED = /^[a-zA-Z0-9_-]{1,64}$/;
@@ -48,7 +48,7 @@ export function createToolNames(names: Iterable<string>): ToolNames {
 function aliasOf(name: string, taken: ReadonlyMap<string, string>): string {
   const stem = name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, KEPT) || "tool";
   for (let round = 0;; round++) {
-    const digest = createHash("sha256").update(round === 0 ? name : `${name}\0${round}`).digest("hex").slice(0, 8);
+    const digest = sha256(round === 0 ? name : `${name}\0${round}`).slice(0, 8);
     const alias = `${stem}_${digest}`;
     if (!taken.has(alias)) return alias;
   }

@@ -19,9 +19,15 @@ export interface BunHost {
     stream(): ReadableStream<Uint8Array>;
     writer(options: { readonly highWaterMark: number }): BunSink;
   };
+  readonly CryptoHasher: new (algorithm: "sha256") => BunHasher;
   /** Of this thread. True: at once. */
   gc(force: boolean): void;
   plugin(plugin: { readonly name: string; setup(build: BunPluginBuild): void }): unknown;
+}
+
+export interface BunHasher {
+  update(content: string | Uint8Array): BunHasher;
+  digest(encoding: "hex"): string;
 }
 
 /** Takes what it is given, writes as the other end reads, and blocks nobody meanwhile. */

@@ -2,8 +2,6 @@
  * Who we are, and whether somebody else still lives. A pid is reused, so a process is known by its pid and its start
  * time; and a pid means something only in the place it was read: one boot of one machine, one pid namespace.
  */
-import { execFileSync } from "node:child_process";
-import { randomUUID } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import process from "node:process";
@@ -65,15 +63,17 @@ export function parseStat(stat: string): ProcessStatus | null {
 
 function askPs(pid: number): ProcessStatus | null {
   const env = { PATH: "/bin:/usr/bin", LC_ALL: "C", TZ: "UTC" };
-  const line = execFileSync("ps", ["-o", "stat=", "-o", "lstart=", "-p", String(pid)], {
-    encoding: "utf8",
-    env,
-    stdio: ["ignore", "pipe", "ignore"],
-  });
-  const found = /^(\S+)\s+(\S.*?)\s*$/.exec(line.trim());
+  const line = outputOf("ps", ["-o", "stat=", "-o", "lstart=", "-p", String(pid)], env);
+  const found = /^(\S+)\s+(\S.*?)\s*$/.exec(line);
   if (found === null) return null;
   const [, state = "", start_time = ""] = found;
   return { start_time, zombie: state.startsWith("Z") };
+}
+
+/** The module is loaded only where it is needed: it costs a start 1 ms. */
+function outputOf(program: string, args: readonly string[], env: NodeJS.ProcessEnv): string {
+  const { execFileSync } = process.getBuiltinModule("node:child_process");
+  return execFileSync(program, args, { encoding: "utf8", env, stdio: ["ignore", "pipe", "ignore"] }).trim();
 }
 
 function exists(pid: number): boolean {
@@ -91,11 +91,9 @@ function readPlace(): string {
     if (process.platform === "linux") {
       return `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()}/${readlinkSync("/proc/self/ns/pid")}`;
     }
-    return `${hostname()}/${
-      execFileSync("sysctl", ["-n", "kern.bootsessionuuid"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim()
-    }`;
+    return `${hostname()}/${outputOf("sysctl", ["-n", "kern.bootsessionuuid"], process.env)}`;
   } catch {
     // The host hides it. A place that nobody shares is safe: a pid is then never compared.
-    return `unknown/${randomUUID()}`;
+    return `unknown/${crypto.randomUUID()}`;
   }
 }

@@ -3,7 +3,6 @@
  * us alone. In memory where the system has such files (Linux), so that no folder need be writable; else in a folder.
  */
 import { Buffer } from "node:buffer";
-import { randomUUID } from "node:crypto";
 import { closeSync, fchmodSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -50,7 +49,7 @@ function bind(): () => number {
 export function openInFolder(text: string, folders: readonly string[]): number {
   const refusals: unknown[] = [];
   for (const folder of new Set(folders)) {
-    const path = join(folder, `orrery-${randomUUID()}`);
+    const path = join(folder, `orrery-${crypto.randomUUID()}`);
     try {
       writeFileSync(path, text, { mode: 0o600, flag: "wx" });
       return openSync(path, "r");

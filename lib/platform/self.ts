@@ -1,7 +1,7 @@
 /** Where our own program is: how to start it again as a child, and how to start its worker thread. */
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { bun } from "./host.ts";
 import { COMMIT } from "./version.ts";
 import { THREAD_MEMORY_MB } from "./thread-memory.ts";
@@ -52,6 +52,8 @@ export function startSupervisorThread(setup: unknown): Worker {
     smol: true,
     resourceLimits: { maxOldGenerationSizeMb: THREAD_MEMORY_MB, maxYoungGenerationSizeMb: 4 },
   };
+  // Loaded here: it brings Node's streams along, and nothing before the first request needs either.
+  const { Worker } = process.getBuiltinModule("node:worker_threads");
   return new Worker(entry, options);
 }
 

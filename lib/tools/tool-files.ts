@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
 import type { Diagnostic, Position } from "./diagnostic.ts";
-import { sha256 } from "../session/digest.ts";
+import { sha256 } from "../platform/digest.ts";
 
 export type ToolFile =
   | { readonly kind: "text"; readonly path: string; readonly text: string; /** SHA-256 of its bytes. */ readonly digest: string }

@@ -30,7 +30,7 @@ import {
 } from "../../lib/gate/trust.ts";
 import { createTrustStore } from "../../lib/gate/trust-store.ts";
 import { workspaceFiles } from "../../lib/gate/workspace-files.ts";
-import { sha256 } from "../../lib/session/digest.ts";
+import { sha256 } from "../../lib/platform/digest.ts";
 
 const NONE: TrustGrounds = { flag: false, environment: false, setting: null, home: null };
 const AT = "2026-01-01T00:00:00.000Z";

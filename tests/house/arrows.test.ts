@@ -41,6 +41,12 @@ const confined: Readonly<Record<string, (path: string) => boolean>> = {
   "node:child_process": (path) => room(path) === "platform" || room(path) === "supervisor",
 };
 
+/** Modules of Node that Bun makes out of its streams: to load one costs 1 to 4 ms, which no `run` should pay before its first request. */
+const slow = ["node:child_process", "node:crypto", "node:http", "node:https", "node:net", "node:stream", "node:tty", "node:worker_threads"];
+
+/** Who may import one of them as it is loaded, as nothing of it is loaded before that request. */
+const loadedLater = ["lib/http/", "lib/platform/init.ts", "lib/platform/spawn-host.ts", "lib/supervisor/worker.ts"];
+
 const sources = readSources();
 
 describe("the source tree", () => {
@@ -86,6 +92,14 @@ describe("the source tree", () => {
       ).map((specifier) => `${source.path} -> ${specifier}`)
     );
     expect(wrong).toEqual([]);
+  });
+
+  test("imports what is slow to load only where that is late, and else at its first use", () => {
+    const early = sources.filter(({ path }) => !loadedLater.some((prefix) => path.startsWith(prefix)));
+    const isSlow = (node: ts.Node) =>
+      ts.isImportDeclaration(node) && node.importClause?.isTypeOnly !== true &&
+      ts.isStringLiteral(node.moduleSpecifier) && slow.includes(node.moduleSpecifier.text);
+    expect(early.flatMap((source) => find(source, isSlow))).toEqual([]);
   });
 
   test("says Bun and Deno only in platform/", () => {

@@ -1,4 +1,4 @@
-import { sha256 } from "../../session/digest.ts";
+import { sha256 } from "../../platform/digest.ts";
 import type { JsonObject } from "../../session/json.ts";
 import type { HostContext, HostReply } from "../../session/launch.ts";
 import { type BuiltinDefinition, failed, numberOf, succeeded, textOf } from "./definition.ts";

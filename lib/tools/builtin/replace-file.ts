@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import {
   closeSync,
   constants,
@@ -63,7 +62,7 @@ const LENT_RIGHTS = 0o6000;
  */
 export function replaceFile(place: Place, content: string | Uint8Array, present: PresentFile | null): FileIdentity {
   const { path } = place;
-  const temporary = join(dirname(path), `.${[...basename(path)].slice(0, 40).join("")}.${randomBytes(6).toString("hex")}.tmp`);
+  const temporary = join(dirname(path), `.${[...basename(path)].slice(0, 40).join("")}.${crypto.randomUUID().slice(-12)}.tmp`);
   const descriptor = openSync(temporary, NEW_FILE_FLAGS, present?.mode ?? 0o666);
   try {
     const written = writeAndClose(descriptor, content, present);

@@ -1,5 +1,5 @@
 /** [main thread] The built-ins as tools. */
-import { sha256 } from "../../session/digest.ts";
+import { sha256 } from "../../platform/digest.ts";
 import type { Run } from "../../session/launch.ts";
 import { illFormedPlaces } from "../../session/well-formed.ts";
 import { capped, readFailure, section, truncation } from "../ending.ts";

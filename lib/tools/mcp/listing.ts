@@ -5,7 +5,7 @@
  * D2  Annotations are not read. What a server says of its tools' safety gives them nothing.
  * D3  The same list gives the same tools, whatever the order it comes in.
  */
-import { sha256 } from "../../session/digest.ts";
+import { sha256 } from "../../platform/digest.ts";
 import { canonicalValue, type Json } from "../../session/json.ts";
 import { compileSchema, type Schema, type SchemaProblem } from "../schema.ts";
 import { aliasOf, assignAliases, toolNameProblem } from "./names.ts";

@@ -10,7 +10,7 @@
  * N3  What a model calls by an alias is never taken for another tool: if two have the same alias after all, neither is
  *     offered.
  */
-import { sha256 } from "../../session/digest.ts";
+import { sha256 } from "../../platform/digest.ts";
 
 export interface RawName {
   readonly server: string;

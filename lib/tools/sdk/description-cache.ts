@@ -2,10 +2,9 @@
  * What tool files said of themselves, kept in the user's data folder: one small file for each path, replaced when the
  * tool file's bytes change. Losing it costs the time to ask again and nothing else.
  */
-import { randomUUID } from "node:crypto";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { sha256 } from "../../session/digest.ts";
+import { sha256 } from "../../platform/digest.ts";
 import type { ToolDescription } from "./description.ts";
 
 export interface DescriptionKey {
@@ -41,7 +40,7 @@ export function createDescriptionCache(directory: string): DescriptionCache {
     },
     async write(key, tools) {
       const kept: Kept = { revision: REVISION, path: key.path, digest: key.digest, tools };
-      const fresh = join(directory, `.${randomUUID()}`);
+      const fresh = join(directory, `.${crypto.randomUUID()}`);
       try {
         await mkdir(directory, { recursive: true, mode: 0o700 });
         await writeFile(fresh, JSON.stringify(kept), { mode: 0o600 });

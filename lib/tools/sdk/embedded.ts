@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import type { Origin } from "../../session/event.ts";
 import type { JsonInput } from "../../session/json.ts";
 import { type HostReply, NOTHING_CAPTURED, type Run } from "../../session/launch.ts";
-import { sha256 } from "../../session/digest.ts";
+import { sha256 } from "../../platform/digest.ts";
 import { hasErrors } from "../diagnostic.ts";
 import type { Plan, ReadResult, Tool } from "../tool.ts";
 import type { Candidate } from "../toolbox.ts";

@@ -1,6 +1,6 @@
 /** A Stella manifest as a tool. */
 import { resolve } from "node:path";
-import { sha256 } from "../../session/digest.ts";
+import { sha256 } from "../../platform/digest.ts";
 import type { Origin } from "../../session/event.ts";
 import { type Json, type JsonInput, MAX_DEPTH, MAX_VALUES } from "../../session/json.ts";
 import { JsonFault, readDocument } from "../../session/json-reader.ts";
