@@ -21,6 +21,7 @@ import {
   type NoFlags,
   positive,
   type RunFlags,
+  runParameters,
   secondsOrNone,
   type ServeFlags,
   serveFlags,
@@ -33,15 +34,8 @@ import {
 import { tools } from "./tools-tree.ts";
 
 const run = buildCommand<RunFlags, [prompt?: string], CommandScope>({
-  loader: body(async () => (await everyday()).run),
-  parameters: {
-    flags: { ...turnFlags, ...sessionFlag },
-    aliases: { w: "workspace", m: "model", o: "outputFormat" },
-    positional: {
-      kind: "tuple",
-      parameters: [{ parse: text, optional: true, placeholder: "prompt", brief: "What to do; - or nothing: read it from standard input" }],
-    },
-  },
+  loader: body(async () => (await import("./commands/run.ts")).run),
+  parameters: runParameters,
   docs: {
     brief: "Run one prompt to its end",
     customUsage: ["[options] [prompt|-]"],

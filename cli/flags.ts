@@ -173,6 +173,16 @@ export const sessionFlag: FlagParametersForType<Pick<RunFlags, "session">> = {
   session: { kind: "parsed", parse: filled, optional: true, placeholder: "id", brief: "Go on with this session instead of a new one" },
 };
 
+/** Here and not beside its help: a plain `run` is read without that. */
+export const runParameters = {
+  flags: { ...turnFlags, ...sessionFlag } satisfies FlagParametersForType<RunFlags>,
+  aliases: { w: "workspace", m: "model", o: "outputFormat" },
+  positional: {
+    kind: "tuple",
+    parameters: [{ parse: text, optional: true, placeholder: "prompt", brief: "What to do; - or nothing: read it from standard input" }],
+  },
+} as const;
+
 export const jsonFlag: FlagParametersForType<JsonFlag> = {
   json: { kind: "boolean", default: false, withNegated: false, brief: "Print one JSON object" },
 };

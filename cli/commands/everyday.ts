@@ -4,7 +4,6 @@
  */
 export { config } from "./config.ts";
 export { demo } from "./demo.ts";
-export { run } from "./run.ts";
 export { cancelSession } from "./sessions-cancel.ts";
 export { sessionEvents } from "./sessions-events.ts";
 export { exportSession } from "./sessions-export.ts";
