@@ -368,6 +368,7 @@ class Runtime implements Agent {
 
   /** Read again if files of its tools have changed: a runtime may live long. */
   async #current(workspace: string): Promise<Workshop> {
+    if (!this.#workshops.has(workspace)) return await this.#workshop(workspace);
     const known = await this.#workshop(workspace);
     const isSame = known.stamp === await stampTools(this.#policyOptions(workspace));
     if (isSame && !await isOutdated(known.toolbox)) return known;

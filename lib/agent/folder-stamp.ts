@@ -1,4 +1,5 @@
 /** Whether folders still hold the files that were read from them. */
+import { existsSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -9,6 +10,8 @@ export async function stampFolders(folders: readonly string[]): Promise<string> 
 }
 
 async function stampFolder(folder: string): Promise<readonly string[]> {
+  // Most are absent, which is told without the detour over another thread.
+  if (!existsSync(folder)) return [];
   // A folder that cannot be read holds nothing; whoever reads its tools says why.
   const names = await readdir(folder).catch((): readonly string[] => []);
   return await Promise.all(names.toSorted().map(async (name) => `${name} ${await stampFile(join(folder, name))}`));

@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import type { JsonInput } from "../session/json.ts";
 import type { Run } from "../session/launch.ts";
-import { unstarted } from "../supervisor/process.ts";
+import { unstarted } from "../supervisor/unstarted.ts";
 import { toLiveEvent, WireMessage } from "../tools/sdk/wire.ts";
 import type { Plan, Tool } from "../tools/tool.ts";
 import type { Said } from "./early-talk.ts";

@@ -14,8 +14,9 @@ import type { Census, Target } from "./census.ts";
 import { LineReader } from "./frames.ts";
 import { endAll } from "./kill.ts";
 import { Capture } from "./output.ts";
-import { DRAIN_MS, GRACE_MS, LAST_DRAIN_MS, LEFTOVER_GRACE_MS, nameSurvivors, readAll, unstarted, within } from "./process.ts";
+import { DRAIN_MS, LAST_DRAIN_MS, nameSurvivors, readAll, within } from "./process.ts";
 import { startProgram } from "./start.ts";
+import { GRACE_MS, LEFTOVER_GRACE_MS, unstarted } from "./unstarted.ts";
 
 export interface ConversationJob extends Pick<ConversationRequest, "launch" | "line_bytes" | "window_bytes" | "stderr_bytes"> {
   /** The whole environment, tags included. */

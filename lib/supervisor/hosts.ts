@@ -10,8 +10,8 @@ import type { Census, Target } from "./census.ts";
 import { firstCause, type Stopped } from "./first-cause.ts";
 import { endAll, type Ended } from "./kill.ts";
 import { extendLineage } from "./lineage.ts";
-import { GRACE_MS, LEFTOVER_GRACE_MS, unstarted } from "./process.ts";
 import { startToolHost, type ToolHost } from "./tool-host.ts";
+import { GRACE_MS, LEFTOVER_GRACE_MS, unstarted } from "./unstarted.ts";
 import type { WorkerSetup } from "./wire.ts";
 
 export interface HostWatch {

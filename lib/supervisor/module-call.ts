@@ -10,9 +10,10 @@ import { tagEnvironment } from "./lineage.ts";
 import { LiveOutput } from "./live-output.ts";
 import { MessageRelay } from "./messages.ts";
 import { Capture } from "./output.ts";
-import { graceFor, LEFTOVER_GRACE_MS, nameSurvivors, type ProcessWatch, unstarted } from "./process.ts";
+import { graceFor, nameSurvivors, type ProcessWatch } from "./process.ts";
 import type { Spare } from "./spares.ts";
 import { type HostEnd, type HostListener, type HostStart, startToolHost, type ToolHost } from "./tool-host.ts";
+import { LEFTOVER_GRACE_MS, unstarted } from "./unstarted.ts";
 import { MAX_MODULE_FRAME_BYTES } from "./wire.ts";
 
 export interface ModuleJob {

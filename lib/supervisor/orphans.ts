@@ -22,7 +22,7 @@ import type { ReapedProcess } from "../session/outcome.ts";
 import type { Census } from "./census.ts";
 import { endAll } from "./kill.ts";
 import { carries, entryOfAnyCall, LINEAGE } from "./lineage.ts";
-import { LEFTOVER_GRACE_MS } from "./process.ts";
+import { LEFTOVER_GRACE_MS } from "./unstarted.ts";
 import { isWatchdog, type Watchdog } from "./watchdog.ts";
 
 /** A call that runs, and its process as soon as there is one. */

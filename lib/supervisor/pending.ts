@@ -7,7 +7,7 @@ import type { Dialogue } from "./dialogue.ts";
 import { endAll } from "./kill.ts";
 import { lineageEntry } from "./lineage.ts";
 import type { Orphans } from "./orphans.ts";
-import { GRACE_MS, unstarted } from "./process.ts";
+import { GRACE_MS, unstarted } from "./unstarted.ts";
 import type { Watchdog } from "./watchdog.ts";
 
 /** What all workers of a supervisor share. */

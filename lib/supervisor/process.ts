@@ -10,7 +10,7 @@
 import { identifyChild } from "../platform/proc.ts";
 import type { OutputPipe } from "../platform/pipe-ends.ts";
 import type { SpawnedProcess } from "../platform/spawn.ts";
-import { NOTHING_CAPTURED, type ProcessIdentity, type ProcessLaunch, type Run } from "../session/launch.ts";
+import type { ProcessIdentity, ProcessLaunch, Run } from "../session/launch.ts";
 import type { Outcome, ReapedProcess } from "../session/outcome.ts";
 import type { Census, Target } from "./census.ts";
 import { firstCause, UNWANTED } from "./first-cause.ts";
@@ -20,6 +20,7 @@ import { LiveOutput } from "./live-output.ts";
 import { MESSAGE_LINE_BYTES, MessageRelay, type MessageSink, readMessageLine } from "./messages.ts";
 import { Capture, type OutputSink, type StreamName } from "./output.ts";
 import { startProgram } from "./start.ts";
+import { GRACE_MS, LEFTOVER_GRACE_MS, unstarted } from "./unstarted.ts";
 
 export interface ProcessJob {
   readonly launch: ProcessLaunch;
@@ -34,10 +35,6 @@ export interface ProcessWatch {
   readonly onOutput?: OutputSink;
   readonly onMessages?: MessageSink;
 }
-
-/** How long SIGTERM is given before SIGKILL. What is left over after a normal end should not be there: it gets less. */
-export const GRACE_MS = 1500;
-export const LEFTOVER_GRACE_MS = 500;
 
 export function graceFor(signal: AbortSignal): number {
   return signal.reason === UNWANTED ? 0 : GRACE_MS;
@@ -150,18 +147,6 @@ export async function within(promise: Promise<unknown>, ms: number): Promise<voi
   const timer = setTimeout(resolve, ms);
   await Promise.race([promise, late]);
   clearTimeout(timer);
-}
-
-/** A run without a process. */
-export function unstarted(reason: "cancelled" | "cannot_start", began: number, problem?: string): Run {
-  return {
-    outcome: { kind: "not_started", reason },
-    stdout: NOTHING_CAPTURED,
-    stderr: NOTHING_CAPTURED,
-    ...(problem === undefined ? {} : { problem }),
-    duration_ms: performance.now() - began,
-    reaped: [],
-  };
 }
 
 export function nameSurvivors(surviving: readonly ReapedProcess[]): readonly string[] {

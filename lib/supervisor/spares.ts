@@ -12,8 +12,8 @@ import type { Census } from "./census.ts";
 import type { HostWatch } from "./hosts.ts";
 import { endAll } from "./kill.ts";
 import { extendLineage } from "./lineage.ts";
-import { GRACE_MS } from "./process.ts";
 import { type HostListener, startToolHost, type ToolHost } from "./tool-host.ts";
+import { GRACE_MS } from "./unstarted.ts";
 import { MAX_MODULE_FRAME_BYTES, type WorkerSetup } from "./wire.ts";
 
 /** A host that a call has taken. */

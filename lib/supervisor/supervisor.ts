@@ -24,7 +24,7 @@ import { type Census, createCensus } from "./census.ts";
 import { endAll } from "./kill.ts";
 import { carries, entryOfAnyCall, entryOfAnyRuntime, LINEAGE } from "./lineage.ts";
 import { Orphans } from "./orphans.ts";
-import { LEFTOVER_GRACE_MS, unstarted } from "./process.ts";
+import { LEFTOVER_GRACE_MS, unstarted } from "./unstarted.ts";
 import { Watchdog } from "./watchdog.ts";
 import { WorkerLink } from "./worker-link.ts";
 

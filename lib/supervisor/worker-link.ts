@@ -16,8 +16,8 @@ import type { Sighting } from "./census.ts";
 import { endAll, killNow } from "./kill.ts";
 import { carries } from "./lineage.ts";
 import { type Ground, PendingRuns } from "./pending.ts";
-import { GRACE_MS, unstarted } from "./process.ts";
 import type { LiveProcess, RunRequest } from "./supervisor.ts";
+import { GRACE_MS, unstarted } from "./unstarted.ts";
 import { FromWorker, type ToWorker, type WorkerSetup } from "./wire.ts";
 
 /** Limits of patience, in milliseconds. */

@@ -16,8 +16,9 @@ import { HostPool, type HostWatch } from "./hosts.ts";
 import { extendLineage, LINEAGE, tagEnvironment } from "./lineage.ts";
 import { FIRST_PAUSE_MS, Lookout } from "./lookout.ts";
 import { runModuleCall } from "./module-call.ts";
-import { type ProcessWatch, runProcess, unstarted } from "./process.ts";
+import { type ProcessWatch, runProcess } from "./process.ts";
 import { Spares } from "./spares.ts";
+import { unstarted } from "./unstarted.ts";
 import { type FromWorker, ToWorker, WorkerSetup } from "./wire.ts";
 
 type Message<T extends ToWorker["type"]> = Extract<ToWorker, { type: T }>;
