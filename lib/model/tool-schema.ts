@@ -6,10 +6,17 @@
 import { type Fields, isFields } from "./fields.ts";
 import { flattenRoot } from "./root-schema.ts";
 
+/** The same for the same schema: every request of a session has them. */
 export function toParameters(schema: Fields): Fields {
+  const known = taken.get(schema);
+  if (known !== undefined) return known;
   const root = flattenRoot(adapt(schema, 0));
-  return { ...root, type: "object", properties: isFields(root.properties) ? root.properties : {} };
+  const parameters = { ...root, type: "object", properties: isFields(root.properties) ? root.properties : {} };
+  taken.set(schema, parameters);
+  return parameters;
 }
+
+const taken = new WeakMap<Fields, Fields>();
 
 /** Deeper parts go out as they are. */
 const MAX_DEPTH = 64;
@@ -29,10 +36,9 @@ const SCHEMAS: ReadonlySet<string> = new Set([
 
 function adapt(schema: Fields, depth: number): Fields {
   if (depth > MAX_DEPTH) return schema;
-  const adapted: Record<string, unknown> = {};
-  for (const [keyword, value] of Object.entries(schema)) setOwn(adapted, keyword, adaptKeyword(keyword, value, depth + 1));
-  if (isArrayType(schema.type) && schema.items === undefined && schema.prefixItems === undefined) adapted.items = {};
-  return adapted;
+  const adapted = ownFields(Object.entries(schema).map(([keyword, value]) => [keyword, adaptKeyword(keyword, value, depth + 1)]));
+  const lacksItems = isArrayType(schema.type) && schema.items === undefined && schema.prefixItems === undefined;
+  return lacksItems ? { ...adapted, items: {} } : adapted;
 }
 
 function adaptKeyword(keyword: string, value: unknown, depth: number): unknown {
@@ -43,18 +49,17 @@ function adaptKeyword(keyword: string, value: unknown, depth: number): unknown {
 }
 
 function adaptMap(map: Fields, depth: number): Fields {
-  const adapted: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(map)) {
-    if (isFields(value)) setOwn(adapted, name, adapt(value, depth));
-    else if (value === true) setOwn(adapted, name, {});
-    else if (value === false) setOwn(adapted, name, { not: {} });
-  }
-  return adapted;
+  return ownFields(
+    Object.entries(map).flatMap(([name, value]) => {
+      if (isFields(value)) return [[name, adapt(value, depth)]];
+      return typeof value === "boolean" ? [[name, value ? {} : { not: {} }]] : [];
+    }),
+  );
 }
 
-/** A parameter may be called `__proto__`. */
-function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
-  Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
+/** A parameter may be called `__proto__`: set one by one, that would be no field. */
+function ownFields(entries: readonly (readonly [string, unknown])[]): Fields {
+  return Object.fromEntries(entries);
 }
 
 function isArrayType(type: unknown): boolean {
