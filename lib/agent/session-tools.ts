@@ -48,6 +48,12 @@ export class SessionTools implements CallableTools {
     return this.#toolbox.unread();
   }
 
+  /** What the log is about to be told of them, where the session begins. */
+  atOpening(mode: Mode): OfferedTool[] {
+    this.#recorded = { mode, toolbox: this.#toolbox };
+    return offeredIn(mode, this.#toolbox);
+  }
+
   /** Takes over what has changed, and records it. Only between steps. */
   renew(): void {
     if (this.#live !== undefined) {

@@ -31,7 +31,6 @@ import { CHILD_STEPS, createChildren, MAX_DEPTH } from "./children.ts";
 import { priceOf } from "./prices.ts";
 import { Recorder } from "./recorder.ts";
 import { Session } from "./session.ts";
-import { offeredIn } from "./offer.ts";
 import { SessionTools } from "./session-tools.ts";
 import type { TurnPorts } from "./turn.ts";
 import type { Workshop } from "./workshop.ts";
@@ -82,7 +81,7 @@ async function recordOpening(ground: SessionGround, workshop: Workshop, model: M
     model: model.id,
     mode: options.mode,
     system: [options.system, begun.text].filter((text) => text !== "").join("\n\n"),
-    tools: offeredIn(options.mode, workshop.toolbox),
+    tools: opened.tools.atOpening(options.mode),
     runtime: ground.runtime,
     ...(options.title === undefined ? {} : { title: options.title }),
     ...(options.base_url === undefined ? {} : { base_url: options.base_url }),

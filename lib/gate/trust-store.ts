@@ -15,14 +15,15 @@ import * as v from "valibot";
 import { calledName } from "../platform/called.ts";
 import { sha256 } from "../platform/digest.ts";
 
-const Digest = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
-const WorkspaceRecord = v.object({ workspace: v.string(), granted_at: v.string(), digests: v.record(v.string(), Digest) });
-const FileRecord = v.object({ workspace: v.string(), granted_at: v.string(), name: v.string(), digest: Digest });
+/** Made when there is something to read: most starts find no store. */
+const digest = () => v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
+const workspaceRecord = () => v.object({ workspace: v.string(), granted_at: v.string(), digests: v.record(v.string(), digest()) });
+const fileRecord = () => v.object({ workspace: v.string(), granted_at: v.string(), name: v.string(), digest: digest() });
 /** `inode`: of the file that holds the record. */
-const Envelope = v.object({ version: v.literal(1), inode: v.string(), record: v.unknown() });
+const envelope = () => v.object({ version: v.literal(1), inode: v.string(), record: v.unknown() });
 
-export type WorkspaceRecord = v.InferOutput<typeof WorkspaceRecord>;
-export type FileRecord = v.InferOutput<typeof FileRecord>;
+export type WorkspaceRecord = v.InferOutput<ReturnType<typeof workspaceRecord>>;
+export type FileRecord = v.InferOutput<ReturnType<typeof fileRecord>>;
 
 export interface TrustStore {
   /** `problem`: there is a record, and it does not count. */
@@ -43,9 +44,9 @@ export function createTrustStore(dataDirectory: string): TrustStore {
       if (!existsSync(folder)) return { workspace: null, files: [], problem: null };
       const place = placeOf(workspace);
       const rules = { workspace, bound: await liesIn(folder, workspace) };
-      const whole = await readRecord(join(place, "workspace.json"), WorkspaceRecord, rules);
+      const whole = await readRecord(join(place, "workspace.json"), workspaceRecord(), rules);
       const names = await namesIn(join(place, "files"));
-      const files = await Promise.all(names.map((name) => readRecord(join(place, "files", name), FileRecord, rules)));
+      const files = await Promise.all(names.map((name) => readRecord(join(place, "files", name), fileRecord(), rules)));
       return { workspace: whole.record, files: files.flatMap(({ record }) => record ?? []), problem: whole.problem };
     },
     writeWorkspace: async (record) => await replaceFile(join(placeOf(record.workspace), "workspace.json"), record),
@@ -80,7 +81,7 @@ async function readRecord<T extends { readonly workspace: string }>(
     const status = await lstat(path, { bigint: true });
     if (!status.isFile()) return none(`"${path}" is not a regular file`);
     if (!isOurs(status)) return none(`"${path}" can be written by others`);
-    const { inode, record } = v.parse(Envelope, JSON.parse(await readFile(path, "utf8")));
+    const { inode, record } = v.parse(envelope(), JSON.parse(await readFile(path, "utf8")));
     if (rules.bound && inode !== String(status.ino)) {
       return none(`"${path}" lies in the workspace and was not written there by ${calledName()} trust`);
     }

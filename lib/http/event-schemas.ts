@@ -1,6 +1,6 @@
 /** The events as OpenAPI has them: made from the vocabulary, one schema for each type. */
 import * as v from "valibot";
-import { bodies, EVENT_VERSION, SessionId } from "../session/event.ts";
+import { bodyOf, EVENT_VERSION, eventTypes, SessionId } from "../session/event.ts";
 
 type Schema = v.GenericSchema<Readonly<Record<string, unknown>>>;
 
@@ -9,8 +9,8 @@ const natural = v.pipe(v.number(), v.integer(), v.minValue(0));
 const named = (ref: string, schema: Schema): Schema => v.pipe(schema, v.metadata({ ref }));
 
 const envelope = { v: v.pipe(v.number(), v.integer(), v.maxValue(EVENT_VERSION)), session: SessionId, seq, at: v.string() };
-const recorded = Object.entries(bodies).map(([type, { entries }]) =>
-  named(`event_${type}`, v.object({ ...envelope, type: v.literal(type), ...entries }))
+const recorded = eventTypes.map((type) =>
+  named(`event_${type}`, v.object({ ...envelope, type: v.literal(type), ...bodyOf(type).entries }))
 );
 const RecordedEvent = named("Event", v.union(recorded));
 

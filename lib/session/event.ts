@@ -57,122 +57,143 @@ export type DeniedBy = v.InferOutput<typeof DeniedBy>;
 
 const identity = { pid: positive, pgid: positive, start_time: v.string() };
 
-/** The body of every event type, version 1. */
-export const bodies = {
-  session_opened: v.object({
-    workspace: v.string(),
-    title: v.optional(v.string()),
-    model: v.string(),
-    base_url: v.optional(v.string()),
-    mode: Mode,
-    system: v.string(),
-    tools: v.array(OfferedTool),
-    /** The runtime that opened it, `orrery/VERSION`. */
-    runtime: v.string(),
-    parent: v.optional(v.object({ session: SessionId, call: CallId })),
-  }),
+/** The body of every event type, version 1: made when the first event of its type is read, as whoever only writes needs none. */
+const bodies = {
+  session_opened: () =>
+    v.object({
+      workspace: v.string(),
+      title: v.optional(v.string()),
+      model: v.string(),
+      base_url: v.optional(v.string()),
+      mode: Mode,
+      system: v.string(),
+      tools: v.array(OfferedTool),
+      /** The runtime that opened it, `orrery/VERSION`. */
+      runtime: v.string(),
+      parent: v.optional(v.object({ session: SessionId, call: CallId })),
+    }),
   /** `key`: one prompt of however many requests with this key. */
-  prompted: v.object({ turn: positive, text: v.string(), source: v.string(), key: v.optional(v.string()) }),
-  mode_changed: v.object({ mode: Mode, by: v.string() }),
-  model_changed: v.object({ model: v.string(), base_url: v.optional(v.string()), by: v.string() }),
+  prompted: () => v.object({ turn: positive, text: v.string(), source: v.string(), key: v.optional(v.string()) }),
+  mode_changed: () => v.object({ mode: Mode, by: v.string() }),
+  model_changed: () => v.object({ model: v.string(), base_url: v.optional(v.string()), by: v.string() }),
   /** The tools or the system text differ from those last recorded (a session opened again after an edit). */
-  tools_changed: v.object({ tools: v.array(OfferedTool), system: v.optional(v.string()) }),
-  step_started: v.object({ turn: positive, step: positive }),
-  attempt_started: v.object({ step: positive, attempt: positive, model: v.string() }),
-  attempt_failed: v.object({
-    step: positive,
-    attempt: positive,
-    error: v.object({ kind: ModelErrorKind, message: v.string() }),
-    retry_in_ms: v.nullable(milliseconds),
-    /** Size of the request, if it was too long. */
-    request_bytes: v.optional(natural),
-  }),
-  reply_committed: v.object({
-    step: positive,
-    attempt: positive,
-    text: v.string(),
-    calls: v.array(RequestedCall),
-    finish: Finish,
-    usage: Usage,
-    model: v.string(),
-    provider_blocks: v.optional(v.array(v.unknown())),
-  }),
-  speculation_started: v.object({
-    speculation: SpeculationId,
-    step: positive,
-    attempt: positive,
-    name: v.string(),
-    input: v.unknown(),
-    input_text: v.optional(v.string()),
-  }),
-  speculation_spawned: v.object({ speculation: SpeculationId, ...identity }),
-  speculation_ended: v.object({ speculation: SpeculationId, outcome: Outcome, duration_ms: milliseconds }),
-  speculation_discarded: v.object({
-    speculation: SpeculationId,
-    reason: v.picklist(["not_asked", "input_changed", "stale", "fenced", "cancelled", "failed"]),
-  }),
+  tools_changed: () => v.object({ tools: v.array(OfferedTool), system: v.optional(v.string()) }),
+  step_started: () => v.object({ turn: positive, step: positive }),
+  attempt_started: () => v.object({ step: positive, attempt: positive, model: v.string() }),
+  attempt_failed: () =>
+    v.object({
+      step: positive,
+      attempt: positive,
+      error: v.object({ kind: ModelErrorKind, message: v.string() }),
+      retry_in_ms: v.nullable(milliseconds),
+      /** Size of the request, if it was too long. */
+      request_bytes: v.optional(natural),
+    }),
+  reply_committed: () =>
+    v.object({
+      step: positive,
+      attempt: positive,
+      text: v.string(),
+      calls: v.array(RequestedCall),
+      finish: Finish,
+      usage: Usage,
+      model: v.string(),
+      provider_blocks: v.optional(v.array(v.unknown())),
+    }),
+  speculation_started: () =>
+    v.object({
+      speculation: SpeculationId,
+      step: positive,
+      attempt: positive,
+      name: v.string(),
+      input: v.unknown(),
+      input_text: v.optional(v.string()),
+    }),
+  speculation_spawned: () => v.object({ speculation: SpeculationId, ...identity }),
+  speculation_ended: () => v.object({ speculation: SpeculationId, outcome: Outcome, duration_ms: milliseconds }),
+  speculation_discarded: () =>
+    v.object({
+      speculation: SpeculationId,
+      reason: v.picklist(["not_asked", "input_changed", "stale", "fenced", "cancelled", "failed"]),
+    }),
   /** `input_text` is the canonical text, present only if `input` as plain JSON would lose a number's digits. */
-  call_allowed: v.object({ call: CallId, input: JsonRecord, input_text: v.optional(v.string()), by: AllowedBy }),
-  call_denied: v.object({ call: CallId, by: DeniedBy, reason: v.string() }),
+  call_allowed: () => v.object({ call: CallId, input: JsonRecord, input_text: v.optional(v.string()), by: AllowedBy }),
+  call_denied: () => v.object({ call: CallId, by: DeniedBy, reason: v.string() }),
   /** `input`: what would run, as a hook may have changed it; logs of before that field have the model's own. */
-  approval_requested: v.object({
-    call: CallId,
-    reason: v.string(),
-    input_digest: v.string(),
-    input: v.optional(JsonRecord),
-    input_text: v.optional(v.string()),
-  }),
-  approval_answered: v.object({ call: CallId, decision: v.picklist(["allow", "deny"]), by: v.string(), reason: v.optional(v.string()) }),
-  call_started: v.object({
-    call: CallId,
-    name: v.string(),
-    input_digest: v.string(),
-    program_digest: v.optional(v.string()),
-    /** Of the workspace's file that the program was given to run. */
-    script_digest: v.optional(v.string()),
-    worker: v.string(),
-  }),
-  call_spawned: v.object({ call: CallId, ...identity }),
-  call_ended: v.object({
-    call: CallId,
-    outcome: Outcome,
-    result: CallResult,
-    duration_ms: milliseconds,
-    speculation: v.optional(SpeculationId),
-    /** Of the session that worked for this call. */
-    usage: v.optional(Usage),
-    truncated: v.optional(Truncated),
-    exports_withheld: v.optional(v.array(WithheldExport)),
-    env_withheld: v.optional(v.array(v.string())),
-    /** The first of them; `reaped_omitted`: how many more there were. */
-    reaped: v.optional(v.array(ReapedProcess)),
-    reaped_omitted: v.optional(natural),
-  }),
-  task_changed: v.object({ task: TaskRecord }),
-  state_changed: v.object({ key: v.string(), value: v.nullable(v.string()) }),
-  notice: v.object({ level: v.picklist(["info", "warning", "error"]), code: v.string(), text: v.string() }),
-  turn_ended: v.object({ turn: positive, reason: TurnEnd, detail: v.optional(v.string()) }),
-  session_resumed: v.object({ calls: v.array(CallId) }),
+  approval_requested: () =>
+    v.object({
+      call: CallId,
+      reason: v.string(),
+      input_digest: v.string(),
+      input: v.optional(JsonRecord),
+      input_text: v.optional(v.string()),
+    }),
+  approval_answered: () =>
+    v.object({ call: CallId, decision: v.picklist(["allow", "deny"]), by: v.string(), reason: v.optional(v.string()) }),
+  call_started: () =>
+    v.object({
+      call: CallId,
+      name: v.string(),
+      input_digest: v.string(),
+      program_digest: v.optional(v.string()),
+      /** Of the workspace's file that the program was given to run. */
+      script_digest: v.optional(v.string()),
+      worker: v.string(),
+    }),
+  call_spawned: () => v.object({ call: CallId, ...identity }),
+  call_ended: () =>
+    v.object({
+      call: CallId,
+      outcome: Outcome,
+      result: CallResult,
+      duration_ms: milliseconds,
+      speculation: v.optional(SpeculationId),
+      /** Of the session that worked for this call. */
+      usage: v.optional(Usage),
+      truncated: v.optional(Truncated),
+      exports_withheld: v.optional(v.array(WithheldExport)),
+      env_withheld: v.optional(v.array(v.string())),
+      /** The first of them; `reaped_omitted`: how many more there were. */
+      reaped: v.optional(v.array(ReapedProcess)),
+      reaped_omitted: v.optional(natural),
+    }),
+  task_changed: () => v.object({ task: TaskRecord }),
+  state_changed: () => v.object({ key: v.string(), value: v.nullable(v.string()) }),
+  notice: () => v.object({ level: v.picklist(["info", "warning", "error"]), code: v.string(), text: v.string() }),
+  turn_ended: () => v.object({ turn: positive, reason: TurnEnd, detail: v.optional(v.string()) }),
+  session_resumed: () => v.object({ calls: v.array(CallId) }),
   /** Events 1 to `from_seq` are copies of those of `from`. (`at` is the envelope's.) */
-  session_forked: v.object({ from: SessionId, from_seq: natural }),
+  session_forked: () => v.object({ from: SessionId, from_seq: natural }),
 } as const;
 
-const StateChange = v.variant("type", [
-  v.object({ type: v.literal("task_changed"), ...bodies.task_changed.entries }),
-  v.object({ type: v.literal("state_changed"), ...bodies.state_changed.entries }),
-]);
+type Body<T extends EventType> = ReturnType<(typeof bodies)[T]>;
+const made = new Map<EventType, v.GenericSchema>();
+
+export const eventTypes = Object.keys(bodies) as readonly EventType[];
+
+export function bodyOf<T extends EventType>(type: T): Body<T> {
+  const body = made.get(type) ?? bodies[type]();
+  made.set(type, body);
+  return body as Body<T>;
+}
+
+const stateChange = () =>
+  v.variant("type", [
+    v.object({ type: v.literal("task_changed"), ...bodyOf("task_changed").entries }),
+    v.object({ type: v.literal("state_changed"), ...bodyOf("state_changed").entries }),
+  ]);
 /** A change of the task board or the scratch state that a built-in proposes with its result. */
-export type StateChange = v.InferOutput<typeof StateChange>;
+export type StateChange = v.InferOutput<ReturnType<typeof stateChange>>;
 
 /** What a tool host proposed. @throws {EventFormatError} */
 export function parseChanges(changes: readonly unknown[]): readonly StateChange[] {
-  const parsed = v.safeParse(v.array(StateChange), changes);
+  const parsed = v.safeParse(v.array(stateChange()), changes);
   if (!parsed.success) throw new EventFormatError(`Cannot record proposed changes: ${firstIssue(parsed.issues)}`);
   return parsed.output;
 }
 
 export type EventType = keyof typeof bodies;
-export type EventBody<T extends EventType> = v.InferOutput<(typeof bodies)[T]>;
+export type EventBody<T extends EventType> = v.InferOutput<Body<T>>;
 
 /** Present on every event. `v` is the version of the body of that type. */
 export interface Envelope {
@@ -223,7 +244,7 @@ export function parseEvent(value: unknown): StoredEvent {
       `Cannot read event ${head.output.seq} (${type}) as its version ${head.output.v} is newer than ${EVENT_VERSION}`,
     );
   }
-  const body = v.safeParse(bodies[type as EventType], value);
+  const body = v.safeParse(bodyOf(type as EventType), value);
   if (!body.success) {
     throw new EventFormatError(`Cannot read event ${head.output.seq} (${type}) as its body is wrong: ${firstIssue(body.issues)}`);
   }

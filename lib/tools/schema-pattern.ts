@@ -239,10 +239,17 @@ const SPACES: readonly (readonly [number, number])[] = [
   [0x3000, 0x3000],
   [0xfeff, 0xfeff],
 ];
-const SPACE_SET = SPACES.map(([low, high]) => `${hex(low)}-${hex(high)}`).join("");
-const NOT_SPACE_SET = [...SPACES, [0x110000, 0] as const]
-  .map(([low], index) => `${hex(index === 0 ? 0 : (SPACES[index - 1]?.[1] ?? 0) + 1)}-${hex(low - 1)}`)
-  .join("");
+
+function spaceSet(): string {
+  return SPACES.map(([low, high]) => `${hex(low)}-${hex(high)}`).join("");
+}
+
+function notSpaceSet(): string {
+  return [...SPACES, [0x110000, 0] as const]
+    .map(([low], index) => `${hex(index === 0 ? 0 : (SPACES[index - 1]?.[1] ?? 0) + 1)}-${hex(low - 1)}`)
+    .join("");
+}
+
 const CONTROLS: Readonly<Record<string, number>> = { t: 9, n: 10, v: 11, f: 12, r: 13 };
 
 /** A member of a class: one character, or a ready-made set. */
@@ -311,7 +318,7 @@ class Translator {
   #escape(inClass: boolean): Member {
     const letter = this.#source.charAt(this.#at + 1);
     if ("dDwW".includes(letter) || (!inClass && "bB".includes(letter))) return this.#skip(2, { kind: "set", text: `\\${letter}` });
-    if (letter === "s" || letter === "S") return this.#skip(2, { kind: "set", text: letter === "s" ? SPACE_SET : NOT_SPACE_SET });
+    if (letter === "s" || letter === "S") return this.#skip(2, { kind: "set", text: letter === "s" ? spaceSet() : notSpaceSet() });
     const property = this.#match(/\\[pP]\{[^}]*\}/y);
     if (property !== null) return { kind: "set", text: this.#property(property) };
     const control = CONTROLS[letter];

@@ -47,28 +47,6 @@ export async function compileSchema(
   return compile(loaded, needsEngine ? await loadPatternEngine() : null, contradictions);
 }
 
-/**
- * Compiles a schema of our own, at once.
- * @throws {TypeError} if it is wrong or has patterns: that is a bug of ours.
- */
-export function compileOwnSchema(source: Readonly<Record<string, unknown>>): Schema {
-  const loaded = loadSchema(source, "input");
-  const { schema, problems } = compile(loaded, null, "ignore");
-  if (schema === undefined || problems.length > 0 || loaded.patterns.size > 0) {
-    throw new TypeError(`Cannot compile own schema: ${problems[0]?.message ?? "it has patterns"}`);
-  }
-  return schema;
-}
-
-/**
- * A schema of our own that most sessions never check anything against: compiled when it first is, and shown as it is written.
- * @throws {TypeError} in `check`, as `compileOwnSchema`.
- */
-export function lazyOwnSchema(source: Readonly<Record<string, unknown>>): Schema {
-  let compiled: Schema | null = null;
-  return { declared: source, check: (value, text) => (compiled ??= compileOwnSchema(source)).check(value, text) };
-}
-
 function compile(loaded: LoadedSchema, engine: PatternEngine | null, contradictions: ContradictionPolicy): CompiledSchema {
   const problems = [...loaded.problems];
   const matchers = new Map<string, Matcher>();

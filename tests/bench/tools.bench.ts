@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { parse } from "smol-toml";
 import { parseArguments } from "../../lib/session/arguments.ts";
 import { builtinTools } from "../../lib/tools/builtin/tools.ts";
-import { compileOwnSchema } from "../../lib/tools/schema.ts";
+import { compileOwnSchema } from "../../lib/tools/own-schema.ts";
 import { loadManifests, validateManifests } from "../../lib/tools/stella/load.ts";
 import { createToolbox } from "../../lib/tools/toolbox.ts";
 

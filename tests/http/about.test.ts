@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Validator } from "@cfworker/json-schema";
 import { STATUS } from "../../lib/http/problem.ts";
-import { bodies } from "../../lib/session/event.ts";
+import { eventTypes } from "../../lib/session/event.ts";
 import { startTestServer, type TestServer } from "../fixtures/server.ts";
 
 interface Operation {
@@ -127,7 +127,7 @@ describe("the OpenAPI document", () => {
 
   test("has a schema for every type of event, which the events of a session fit in every form", async () => {
     const ref = (name: string) => new Validator({ $ref: `#/components/schemas/${name}`, components: document.components }, "2020-12", true);
-    expect(Object.keys(bodies).filter((type) => document.components.schemas[`event_${type}`] === undefined)).toEqual([]);
+    expect(eventTypes.filter((type) => document.components.schemas[`event_${type}`] === undefined)).toEqual([]);
     const content = document.paths["/v1/sessions/{id}/events"].get.responses["200"].content;
     for (const type of ["text/event-stream", "application/x-ndjson"]) {
       expect(content[type].schema).toEqual({ $ref: "#/components/schemas/StreamFrame" });

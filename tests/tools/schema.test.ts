@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { type Schema as OracleSchema, type SchemaDraft, Validator } from "@cfworker/json-schema";
 import fc from "fast-check";
 import type { Json } from "../../lib/session/json.ts";
-import { compileOwnSchema, compileSchema } from "../../lib/tools/schema.ts";
+import { compileOwnSchema } from "../../lib/tools/own-schema.ts";
+import { compileSchema } from "../../lib/tools/schema.ts";
 import { processorTime } from "../fixtures/processor-time.ts";
 
 async function violationsOf(schema: unknown, value: Json) {

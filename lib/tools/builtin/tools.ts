@@ -3,7 +3,7 @@ import { sha256 } from "../../platform/digest.ts";
 import type { Run } from "../../session/launch.ts";
 import { illFormedPlaces } from "../../session/well-formed.ts";
 import { capped, readFailure, section, truncation } from "../ending.ts";
-import { lazyOwnSchema } from "../schema.ts";
+import { lazyOwnSchema } from "../own-schema.ts";
 import type { ChildBrief, Plan, PlanContext, ReadResult, Tool, Violation } from "../tool.ts";
 import type { JsonInput } from "../../session/json.ts";
 import { CATALOG, type CatalogRow } from "./catalog.ts";

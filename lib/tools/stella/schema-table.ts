@@ -1,6 +1,7 @@
 import type { TomlTable } from "smol-toml";
 import { fromPointerToken } from "../../session/json-pointer.ts";
-import { compileOwnSchema, compileSchema, type Schema } from "../schema.ts";
+import { compileOwnSchema } from "../own-schema.ts";
+import { compileSchema, type Schema } from "../schema.ts";
 import { nameExports } from "./exports.ts";
 import { clip } from "../report.ts";
 import { kindOf, type Report } from "./report.ts";

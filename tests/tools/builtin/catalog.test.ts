@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { parseArguments } from "../../../lib/session/arguments.ts";
 import { type JsonInput, toInput } from "../../../lib/session/json.ts";
 import { CATALOG, RESERVED_NAMES, runBuiltin } from "../../../lib/tools/builtin/catalog.ts";
-import { compileOwnSchema } from "../../../lib/tools/schema.ts";
+import { compileOwnSchema } from "../../../lib/tools/own-schema.ts";
 import { builtinTools } from "../../../lib/tools/builtin/tools.ts";
 import { NOTHING_CAPTURED, type Run } from "../../../lib/session/launch.ts";
 
