@@ -7,7 +7,7 @@ import { offerTrust } from "../offer-trust.ts";
 import type { Presenter } from "../presenter.ts";
 import { readPrompt } from "../prompt.ts";
 import type { Shell } from "../terminal.ts";
-import { OPENING, whileWaiting } from "../waiting.ts";
+import { createWaiting, OPENING, whileWaiting } from "../waiting.ts";
 import { watchFromStart } from "../watch.ts";
 
 export async function run(shell: Shell, flags: RunFlags, argument?: string): Promise<Ending> {
@@ -29,13 +29,22 @@ export async function promptNew(
   presenter: Presenter,
   { title, ...options }: TurnOptions & { readonly title?: string },
 ): Promise<TurnResult> {
-  const session = await whileWaiting(shell.err, OPENING, agent.create(title === undefined ? {} : { title }));
-  presenter.begin(session, await agent.workshop());
-  const told = watchFromStart(agent, session, (event) => presenter.watch(event));
-  const result = await session.prompt(prompt, { source: "cli", ...options });
-  await told();
-  presenter.finish(result, session);
-  return result;
+  const waiting = createWaiting(shell.err, OPENING);
+  waiting.start();
+  try {
+    const session = await agent.create({ ...(title === undefined ? {} : { title }), ahead: true });
+    presenter.begin(session, await agent.workshop());
+    const told = watchFromStart(agent, session, (event) => {
+      waiting.stop();
+      presenter.watch(event);
+    });
+    const result = await session.prompt(prompt, { source: "cli", ...options });
+    await told();
+    presenter.finish(result, session);
+    return result;
+  } finally {
+    waiting.stop();
+  }
 }
 
 async function promptExisting(

@@ -56,7 +56,7 @@ export interface Agent {
   trust(): Promise<void>;
   /** Whether there was anything to forget. @throws {TrustError} */
   forgetTrust(): Promise<boolean>;
-  /** @throws {ConfigError} no model can be chosen. @throws {JournalUnavailable} */
+  /** @throws {ConfigError} no model can be chosen. @throws {JournalUnavailable} unless `ahead`. */
   create(options?: NewSessionOptions): Promise<Session>;
   /**
    * With `as: "recorded"` the session keeps its own mode and model, whatever this runtime was opened with; with `inPlace`
@@ -223,6 +223,7 @@ class Runtime implements Agent {
         system: [options.system ?? this.#options.system ?? DEFAULT_SYSTEM, inert].filter((text) => text !== null).join("\n\n"),
         mode: options.mode ?? plain.mode?.value ?? "auto-accept",
         ...(options.title === undefined ? {} : { title: options.title }),
+        ahead: options.ahead ?? false,
         ...(base_url === undefined ? {} : { base_url }),
       }),
     );

@@ -51,6 +51,11 @@ export interface NewSessionOptions {
   readonly model?: string;
   readonly mode?: Mode;
   readonly system?: string;
+  /**
+   * Does not wait for the journal, so that the session and its first prompt are one write; what goes wrong there is told by
+   * the prompt.
+   */
+  readonly ahead?: boolean;
 }
 
 export interface AgentNotice {

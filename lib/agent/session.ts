@@ -141,7 +141,7 @@ export class Session {
 
   /** What the log has of a turn that could not be driven to its end; null if none was begun. */
   soFar(): TurnResult | null {
-    if (this.#driven === null) return null;
+    if (this.#driven === null || this.recorded().header === null) return null;
     const { turn, before } = this.#driven;
     return { ...toResult(turn, before, this.recorded(), newNotes()), reason: "failed", timed_out: false };
   }

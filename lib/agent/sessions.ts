@@ -50,6 +50,8 @@ export interface NewSession {
   readonly system: string;
   readonly mode: Mode;
   readonly base_url?: string;
+  /** Does not wait for the lease. */
+  readonly ahead?: boolean;
   readonly parent?: { readonly session: string; readonly call: string; readonly depth: number };
 }
 
@@ -66,7 +68,8 @@ export async function beginSession(
   options: NewSession,
 ): Promise<{ readonly session: Session; readonly ports: TurnPorts }> {
   const session = newSessionId();
-  const lease = await ground.journal.acquire(session, ground.owner);
+  const { journal, owner } = ground;
+  const lease = options.ahead === true ? journal.begin(session, owner) : await journal.acquire(session, owner);
   return await keepingOrReleasing(lease, async () => await recordOpening(ground, workshop, model, lease, options));
 }
 

@@ -27,6 +27,11 @@ export interface Journal {
    * @throws {JournalHeld} while another live owner has it.
    */
   acquire(session: string, owner: LeaseOwner): Promise<Lease>;
+  /**
+   * The same at once, for a session that is new: it is written with the first append, or before it. Whoever appends is told
+   * if it could not be had.
+   */
+  begin(session: string, owner: LeaseOwner): Lease;
   /** Takes in the log of a session that is not here yet. Nothing of it is there before it is committed, then all of it. */
   openIntake(session: string): Intake;
   /** Asks whoever holds the session's lease; without a holder nobody hears. A new holder has to be asked again. @throws {JournalUnavailable} */

@@ -82,6 +82,10 @@ class MemoryJournal implements Journal {
   }
 
   async acquire(session: string, owner: LeaseOwner): Promise<Lease> {
+    return this.begin(session, owner);
+  }
+
+  begin(session: string, owner: LeaseOwner): Lease {
     this.#checkOpen();
     const holder = this.#holder(session);
     if (holder !== null) throw new JournalHeld(session, holder);

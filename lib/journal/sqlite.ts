@@ -32,6 +32,7 @@ import {
   removeLog,
   renewLease,
   takeLease,
+  type Taken,
   writeEvents,
   writeRequest,
 } from "./statements.ts";
@@ -65,6 +66,8 @@ class SqliteJournal implements Journal {
   /** Of every lease that may be in the file, from before it is asked for. */
   readonly #tokens = new Set<string>();
   readonly #held = new Set<HeldLease>();
+  /** Why a lease that was given at once could not be had. */
+  readonly #refusals = new WeakMap<Lease, unknown>();
   #renewal: ReturnType<typeof setInterval> | null = null;
   #renewing = false;
   /** The last append failed as the journal cannot be used: whoever asked for it knows. */
@@ -87,8 +90,9 @@ class SqliteJournal implements Journal {
       this.#told = false;
     } catch (error) {
       if (error instanceof JournalUnavailable) this.#told = true;
-      if (error instanceof LeaseLost) this.#lose(held);
-      throw error;
+      if (!(error instanceof LeaseLost)) throw error;
+      this.#lose(held);
+      throw this.#refusals.get(held) ?? error;
     }
   }
 
@@ -114,11 +118,29 @@ class SqliteJournal implements Journal {
 
   async acquire(session: string, owner: LeaseOwner): Promise<Lease> {
     const token = uuidv7();
+    return this.#hold(session, owner, token, await this.#take(session, owner, token));
+  }
+
+  begin(session: string, owner: LeaseOwner): Lease {
+    const token = uuidv7();
+    const taken = this.#take(session, owner, token);
+    const lease = this.#hold(session, owner, token, null);
+    taken.catch((error: unknown) => {
+      this.#refusals.set(lease, error);
+      this.#lose(lease);
+    });
+    return lease;
+  }
+
+  #take(session: string, owner: LeaseOwner, token: string): Promise<Taken | null> {
     this.#tokens.add(token);
-    const previous = await this.#writer.submit(false, (store) => takeLease(store, session, owner, token)).catch((error: unknown) => {
+    return this.#writer.submit(false, (store) => takeLease(store, session, owner, token)).catch((error: unknown) => {
       this.#tokens.delete(token);
       throw error;
     });
+  }
+
+  #hold(session: string, owner: LeaseOwner, token: string, previous: Taken | null): HeldLease {
     const lease = new HeldLease(session, owner, token, toPredecessor(previous?.holder ?? null, owner), previous?.held ?? null, {
       release: (each) => this.#release(each),
       attend: () => void (this.#listening ??= this.#startListening()),
@@ -168,7 +190,7 @@ class SqliteJournal implements Journal {
 
   #ours(lease: Lease): HeldLease {
     if (lease instanceof HeldLease && this.#held.has(lease)) return lease;
-    throw new LeaseLost(lease.session);
+    throw this.#refusals.get(lease) ?? new LeaseLost(lease.session);
   }
 
   async #release(lease: HeldLease): Promise<void> {

@@ -161,7 +161,7 @@ function dropPredecessor(store: Store, session: string): void {
   store.statement("DELETE FROM predecessors WHERE session = ?").run(session);
 }
 
-interface Taken {
+export interface Taken {
   readonly holder: LeaseOwner;
   readonly held: Lease["predecessor_held"];
 }

@@ -169,6 +169,25 @@ export function journalContract(subject: JournalSubject): void {
       expect(lease.lost.aborted).toBe(false);
     });
 
+    claim("a new session's lease is there at once, and written with what is appended in the same moment", async () => {
+      const owner = newOwner();
+      const lease = journal.begin(newSession(), owner);
+      const appended = journal.append(lease, 0, notices(lease.session, 0, 2));
+      await appended;
+      expect(await journal.head(lease.session)).toBe(2);
+      expect(await failure(journal.acquire(lease.session, newOwner()))).toMatchObject({ name: "JournalHeld", holder: owner });
+      await lease.release();
+      await journal.append(await hold(lease.session), 2, notices(lease.session, 2, 1));
+    });
+
+    claim("a new session that is given back before anything was appended is free, and not in the list", async () => {
+      const lease = journal.begin(newSession(), newOwner());
+      await lease.release();
+      expect(await failure(journal.append(lease, 0, notices(lease.session, 0, 1)))).toBeInstanceOf(LeaseLost);
+      expect(await journal.list()).toEqual([]);
+      expect((await hold(lease.session)).predecessor).toBe(null);
+    });
+
     claim("two that ask for one session at once: exactly one gets it", async () => {
       const session = newSession();
       const results = await Promise.allSettled([journal.acquire(session, newOwner()), journal.acquire(session, newOwner())]);

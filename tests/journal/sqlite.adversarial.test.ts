@@ -78,6 +78,11 @@ describe("the SQLite journal, with other processes on its file,", () => {
       const lease = await journal.acquire(newSession(), newOwner());
       return () => failure(journal.append(lease, 0, notices(lease.session, 0, 1)));
     },
+    "whoever appends to a session that has just begun": (journal) =>
+      Promise.resolve(() => {
+        const lease = journal.begin(newSession(), newOwner());
+        return failure(journal.append(lease, 0, notices(lease.session, 0, 1)));
+      }),
     "whoever asks for a session": (journal) => Promise.resolve(() => failure(journal.acquire(newSession(), newOwner()))),
     "nobody but at the end": async (journal) => {
       await journal.acquire(newSession(), newOwner());
