@@ -152,7 +152,7 @@ describe("the SQLite journal", () => {
     let [turns, done] = [0, false];
     const count = () => {
       turns++;
-      if (!done) setTimeout(count, 0);
+      if (!done) setImmediate(count);
     };
     count();
     expect((await journal.read(session)).length).toBe(20_000);
