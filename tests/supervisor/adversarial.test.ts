@@ -1,9 +1,13 @@
 /** What if this arrives between that and that? Every run settles once, and nothing of it is alive. */
 import { describe, expect, test } from "bun:test";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import process from "node:process";
 import * as fc from "fast-check";
 import type { JsonObject } from "../../lib/session/json.ts";
-import { newCall, openBench, taggedPids, timed, until } from "../fixtures/supervision.ts";
+import { createCensus } from "../../lib/supervisor/census.ts";
+import { HostPool } from "../../lib/supervisor/hosts.ts";
+import { hostCommand, newCall, newRuntime, openBench, taggedPids, timed, until } from "../fixtures/supervision.ts";
 
 describe("a cancel", () => {
   test("before the start starts nothing", async () => {
@@ -67,29 +71,27 @@ describe("a cancel", () => {
 
 test("a deadline ends its own call and not the one beside it", async () => {
   await using bench = openBench();
-  const [late, fine] = await Promise.all([
-    bench.sh("echo started; sleep 300", { timeout_ms: 300 }),
-    bench.sh("sleep 1; echo fine", { timeout_ms: 10_000 }),
-  ]);
+  const beside = bench.sh("until [ -e over ]; do sleep 0.02; done; echo fine");
+  const late = await bench.sh("sleep 300", { timeout_ms: 300 });
+  writeFileSync(join(bench.folder, "over"), "");
+  const fine = await beside;
   expect(late.outcome).toEqual({ kind: "timed_out", after_ms: 300 });
-  expect(late.stdout.text).toBe("started\n");
   expect(fine.outcome).toEqual({ kind: "exited", code: 0 });
   expect(fine.stdout.text).toBe("fine\n");
 });
 
-test("a tool that writes at full speed delays neither its own deadline nor the call beside it", async () => {
+test("a tool that writes at full speed keeps neither its own deadline from coming nor the call beside it from ending before", async () => {
   await using bench = openBench();
   await bench.run(["true"]);
   const shown: number[] = [];
   const flood = bench.sh("yes & yes 1>&2 & yes", { timeout_ms: 800, onOutput: (_stream, text) => shown.push(text.length) });
-  const { value: beside, ms: besideMs } = await timed(() => bench.sh("echo beside"));
+  const beside = bench.sh("echo beside");
+  const first = await Promise.race([beside, flood]);
   const { value: run, ms } = await timed(() => flood);
-  expect(beside.stdout.text).toBe("beside\n");
-  expect(besideMs).toBeLessThan(800);
+  expect(first.stdout.text).toBe("beside\n");
   expect(run.outcome).toEqual({ kind: "timed_out", after_ms: 800 });
-  expect(ms).toBeLessThan(2500);
   expect(run.stdout.bytes).toBeGreaterThan(1_000_000);
-  expect(shown.length).toBeLessThan(50);
+  expect(shown.length).toBeLessThan(50 + ms / 100);
   // 64 KiB at once and 16 a second, its end, and what says that there is more.
   expect(shown.reduce((sum, length) => sum + length, 0)).toBeLessThan(75_000 + 17 * ms);
   expect(taggedPids(bench.runtime)).toEqual([]);
@@ -99,19 +101,32 @@ test("a host that is killed from outside in the middle of a call", async () => {
   await using bench = openBench();
   const first = await bench.host("echo");
   const pid = Number((first.reply?.data as JsonObject)["pid"]);
-  const run = bench.host("hang");
-  setTimeout(() => process.kill(pid, "SIGKILL"), 50);
+  const path = join(bench.folder, "begun");
+  const run = bench.host("begin", { path });
+  await until("the call has begun", () => existsSync(path));
+  process.kill(pid, "SIGKILL");
   expect((await run).outcome).toEqual({ kind: "unknown", cause: "host_died" });
   expect((await bench.host("echo")).outcome).toEqual({ kind: "returned" });
 });
 
 test("a host that is killed while it is idle costs the next call nothing but time", async () => {
-  await using bench = openBench();
-  const first = await bench.host("echo");
-  process.kill(Number((first.reply?.data as JsonObject)["pid"]), "SIGKILL");
-  await until("it is gone", () => taggedPids(bench.runtime).length === 0);
-  await new Promise((resolve) => setTimeout(resolve, 150));
-  expect((await bench.host("echo")).outcome).toEqual({ kind: "returned" });
+  const started: number[] = [];
+  const noticed = Promise.withResolvers<void>();
+  const setup = {
+    name: "w1",
+    runtime: newRuntime(),
+    lineage: "",
+    hosts: { command: [...hostCommand], most: 2, calls: 100, start_ms: 20_000 },
+  };
+  const pool = new HostPool(setup, createCensus(), { onStarted: (_entry, { pid }) => started.push(pid), onEnded: () => noticed.resolve() });
+  const launch = { kind: "host", tool: "echo", input: "{}", context: { workspace: "/", env: {} }, timeout_ms: 20_000 } as const;
+  const { signal } = new AbortController();
+  expect((await pool.run(launch, signal)).outcome).toEqual({ kind: "returned" });
+  process.kill(started[0] ?? 0, "SIGKILL");
+  await noticed.promise;
+  expect((await pool.run(launch, signal)).outcome).toEqual({ kind: "returned" });
+  expect(started).toHaveLength(2);
+  await pool.close();
 });
 
 test("close() in the middle of starts, runs, drains and host calls", async () => {
@@ -126,8 +141,7 @@ test("close() in the middle of starts, runs, drains and host calls", async () =>
       bench.host("echo"),
     ];
     await new Promise((resolve) => setTimeout(resolve, delay_ms));
-    const { ms } = await timed(async () => await bench[Symbol.asyncDispose]());
-    expect(ms).toBeLessThan(8000);
+    await bench[Symbol.asyncDispose]();
     expect((await Promise.all(runs)).length).toBe(runs.length);
     expect(taggedPids(bench.runtime)).toEqual([]);
   }

@@ -90,7 +90,6 @@ describe("the end of a conversation", () => {
     });
     expect(value.outcome).toEqual({ kind: "cancelled" });
     expect(ms).toBeGreaterThan(1500);
-    expect(ms).toBeLessThan(5000);
     expect(taggedPids(bench.runtime)).toEqual([]);
   }, 10_000);
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import process from "node:process";
 import { identifyChild, listPids, readStat } from "../../lib/platform/proc.ts";
 import type { ProcessIdentity } from "../../lib/session/launch.ts";
@@ -7,6 +8,9 @@ import { type Census, createCensus, GroupCensus, type Member } from "../../lib/s
 import { endAll, killNow, type Send } from "../../lib/supervisor/kill.ts";
 import { LINEAGE } from "../../lib/supervisor/lineage.ts";
 import { isAlive, newRuntime, PATH, until } from "../fixtures/supervision.ts";
+
+/** A grace that outlasts any test: what ends in it has ended at once. */
+const ENDLESS_MS = 600_000;
 
 /** Starts a script of ours, tagged, and waits until it says that it is ready. */
 async function start(script: string, options: { readonly detached?: boolean; readonly entry?: string } = {}) {
@@ -65,14 +69,23 @@ describe("endAll()", () => {
   test("asks first, and sends nothing after the process has gone", async () => {
     const { child, entry, identity, exited } = await start("trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done");
     const { sent, send } = recorder();
-    const ended = await endAll({ leader: identity, entry }, createCensus(), 5000, send);
+    const ended = await endAll({ leader: identity, entry }, createCensus(), ENDLESS_MS, send);
     expect(sent.slice(0, 2)).toEqual([`SIGTERM -${identity.pid}`, `SIGCONT -${identity.pid}`]);
     expect(ended.surviving).toEqual([]);
     await exited;
     expect(child.exitCode).toBe(0);
     const before = sent.length;
-    await endAll({ leader: identity, entry }, createCensus(), 5000, send);
+    await endAll({ leader: identity, entry }, createCensus(), ENDLESS_MS, send);
     expect(sent.length).toBe(before);
+  });
+
+  test("reaches a process that was stopped", async () => {
+    const { child, entry, identity, exited } = await start("echo ready; exec sleep 300");
+    process.kill(identity.pid, "SIGSTOP");
+    await until("it stands still", () => readFileSync(`/proc/${identity.pid}/stat`, "utf8").includes(") T "));
+    await endAll({ leader: identity, entry }, createCensus(), ENDLESS_MS);
+    await exited;
+    expect(child.signalCode).toBe("SIGTERM");
   });
 
   test("insists after the grace", async () => {
