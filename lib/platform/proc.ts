@@ -45,25 +45,38 @@ export function listPids(): readonly number[] {
   return pids;
 }
 
-/** The environment a process was started with. `empty`: not filled in yet, or without one, or a zombie's. */
+/** The environment a process was started with. `pending`: it is just being started. `empty`: without one, or a zombie's. */
 export type EnvironReading =
   | { readonly kind: "read"; readonly value: string | null }
+  | { readonly kind: "pending" }
   | { readonly kind: "empty" }
   | { readonly kind: "hidden" }
   | { readonly kind: "gone" };
 
 /** One variable of another process. */
 export function readEnviron(pid: number, variable: string): EnvironReading {
-  let bytes: Buffer;
+  const path = `/proc/${pid}/environ`;
   try {
-    bytes = readBytes(`/proc/${pid}/environ`);
+    let bytes = readBytes(path);
+    if (bytes.length === 0 && isBeingStarted(pid)) return { kind: "pending" };
+    // It may have come between the two.
+    if (bytes.length === 0) bytes = readBytes(path);
+    return bytes.length === 0 ? { kind: "empty" } : { kind: "read", value: findVariable(bytes, variable) };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     return { kind: code === "EACCES" || code === "EPERM" ? "hidden" : "gone" };
   }
-  if (bytes.length === 0) return { kind: "empty" };
-  return { kind: "read", value: findVariable(bytes, variable) };
 }
+
+/** Whether its memory is its program's already while arguments and environment are not in it yet: their end has no address. */
+function isBeingStarted(pid: number): boolean {
+  const text = readText(`/proc/${pid}/stat`) ?? "";
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  return fields[ENVIRON_END] === "0" && fields[0] !== "Z" && fields[0] !== "X";
+}
+
+/** Counted from the state. */
+const ENVIRON_END = 48;
 
 /** Start time and group of a process that we have just started ourselves and that therefore cannot have been reaped. */
 export function identifyChild(pid: number): { readonly pid: number; readonly pgid: number; readonly start_time: string } {

@@ -10,8 +10,8 @@
  *     is another process's, which is checked for whatever was not looked at within the last second: pids do not come
  *     round faster than that.
  * C4  A look is complete only if every new process could be read, and none of the call's ended since the list was
- *     made. One that vanished or ended may have forked behind the list, and one whose environment is still empty (3 ms
- *     after a spawn by Bun) may be ours: all mean another look.
+ *     made. One that vanished or ended may have forked behind the list, and one whose environment is still to come (for
+ *     3 ms after a spawn by Bun) may be ours: all mean another look.
  *
  * Without /proc only the group can be asked for.
  */
@@ -85,8 +85,8 @@ interface Known {
 const TRUST_MS = 1000;
 /** What comes between a fork and an exec, on a busy machine. */
 const YOUNG_MS = 250;
-/** After this an environment that is still empty is taken for one that is empty for good. */
-const FILL_MS = 20;
+/** After this an environment that seems to be still to come is taken for none: not every system tells the two apart. */
+const START_MS = 1000;
 /** Looks in a row; the busier the machine, the more of them find that somebody has vanished. */
 const QUICK_LOOKS = 5;
 const MAX_LOOKS = 100;
@@ -94,8 +94,8 @@ const MAX_LOOKS = 100;
 class ProcCensus implements Census {
   readonly precise = true;
   readonly #known = new Map<number, Known>();
-  /** Start time and first sight of processes whose environment was empty. */
-  readonly #empty = new Map<number, { readonly start_time: string; readonly since: number }>();
+  /** Start time and first sight of processes whose environment was still to come. */
+  readonly #pending = new Map<number, { readonly start_time: string; readonly since: number }>();
   readonly #claimed = new Map<number, { readonly start_time: string; readonly entry: string }>();
   /** Who has ended a moment ago: if it led a session or group, its number is still theirs (C3). */
   readonly #left = new Map<number, { readonly heritage: string; readonly at: number }>();
@@ -142,7 +142,7 @@ class ProcCensus implements Census {
     const present = new Set(listPids());
     for (const [pid, { at }] of this.#left) if (now - at > TRUST_MS) this.#forget(pid);
     for (const [pid, known] of this.#known) if (!present.has(pid)) this.#lose(pid, known, now);
-    for (const pid of this.#empty.keys()) if (!present.has(pid)) this.#empty.delete(pid);
+    for (const pid of this.#pending.keys()) if (!present.has(pid)) this.#pending.delete(pid);
     let vanished = false;
     const pending: ProcessStat[] = [];
     for (const pid of present) {
@@ -176,7 +176,7 @@ class ProcCensus implements Census {
     const reading = readEnviron(pid, LINEAGE);
     const stat = readStat(pid);
     if (reading.kind === "gone" || stat?.start_time !== start_time) return;
-    if (reading.kind === "empty" && !this.#staysEmpty(stat, now)) {
+    if (reading.kind === "pending" && this.#isAwaited(stat, now)) {
       known.verified = -Infinity;
       return;
     }
@@ -191,7 +191,7 @@ class ProcCensus implements Census {
     const bare = stat.kernel || !stat.alive;
     const reading = bare ? null : readEnviron(stat.pid, LINEAGE);
     if (reading?.kind === "gone") return "gone";
-    if (reading?.kind === "empty" && !this.#staysEmpty(stat, now)) return "pending";
+    if (reading?.kind === "pending" && this.#isAwaited(stat, now)) return "pending";
     const known = { stat, lineage: lineageOf(reading), ancestry: this.#ancestryOf(stat), since: now, verified: now, ended: !stat.alive };
     this.#known.set(stat.pid, known);
     this.#noteStray(stat, known);
@@ -231,11 +231,11 @@ class ProcCensus implements Census {
     if (known?.told === true) this.#gone.push(known.stray.identity);
   }
 
-  #staysEmpty(stat: ProcessStat, now: number): boolean {
-    const seen = this.#empty.get(stat.pid);
-    if (seen?.start_time === stat.start_time) return now - seen.since > FILL_MS;
-    this.#empty.set(stat.pid, { start_time: stat.start_time, since: now });
-    return false;
+  #isAwaited({ pid, start_time }: ProcessStat, now: number): boolean {
+    const seen = this.#pending.get(pid);
+    if (seen?.start_time === start_time) return now - seen.since < START_MS;
+    this.#pending.set(pid, { start_time, since: now });
+    return true;
   }
 
   /** Those that are alive, and whether one has ended since it was last looked at (C4). */

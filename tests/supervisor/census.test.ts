@@ -43,9 +43,24 @@ describe("/proc", () => {
     started.push(child);
     const pid = child.pid ?? 0;
     // First it has ours, and then for a moment none.
-    await until("its environment is there", () => readStat(pid)?.command === "sleep" && readEnviron(pid, LINEAGE).kind === "read");
+    await until("its environment is there", () => readStat(pid)?.command === "sleep" && readEnviron(pid, LINEAGE).kind !== "pending");
     expect(readEnviron(pid, LINEAGE)).toEqual({ kind: "read", value: "right" });
     expect(readEnviron(pid, "NOT_THERE")).toEqual({ kind: "read", value: null });
+  });
+
+  test("an environment that is still to come is not taken for none", async () => {
+    for (let round = 0; round < 200; round++) {
+      const child = spawn("sleep", ["300"], { env: { [LINEAGE]: "mine" }, stdio: "ignore" });
+      started.push(child);
+      const kinds = Array.from({ length: 20 }, () => readEnviron(child.pid ?? 0, LINEAGE).kind);
+      expect(["read", "pending"]).toEqual(expect.arrayContaining([...new Set(kinds)]));
+      child.kill("SIGKILL");
+    }
+    const bare = spawn("env", ["-i", "sleep", "300"], { stdio: "ignore" });
+    started.push(bare);
+    const pid = bare.pid ?? 0;
+    await until("it has none", () => readStat(pid)?.command === "sleep" && readEnviron(pid, LINEAGE).kind !== "pending");
+    expect(readEnviron(pid, LINEAGE)).toEqual({ kind: "empty" });
   });
 
   test("a process that is not there is no error", () => {
