@@ -9,7 +9,7 @@ import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { mustReport } from "../../cli/failure.ts";
 import { sourceCommand } from "../fixtures/supervision.ts";
-import { type Ended, ended, runOrrery, signal, startOrrery } from "../host/orrery.ts";
+import { type Ended, ended, runOrrery, signal, signalHeard, startOrrery } from "../host/orrery.ts";
 
 let home = "";
 beforeAll(async () => {
@@ -43,11 +43,13 @@ function reportOf({ stdout }: Ended): Report {
 describe("a run that is interrupted", () => {
   for (const [name, code] of [["SIGINT", 130], ["SIGTERM", 143]] as const) {
     test(`${name} once: the call that runs is let finish, nothing follows, exit ${code}`, async () => {
-      const [begun, done] = [join(home, `begun-${name}`), join(home, `done-${name}`)];
-      const child = await startCommand(`touch ${begun}; sleep 0.7; touch ${done}`);
+      const [begun, go, done] = ["begun", "go", "done"].map((word) => join(home, `${word}-${name}`)) as [string, string, string];
+      const child = await startCommand(`touch ${begun}; until [ -e ${go} ]; do sleep 0.02; done; touch ${done}`);
+      const end = ended(child);
       await appears(begun);
-      signal(child, name);
-      const result = await ended(child);
+      await signalHeard(child, name);
+      await writeFile(go, "");
+      const result = await end;
       expect([result.code, existsSync(done)]).toEqual([code, true]);
       expect(reportOf(result)).toMatchObject({
         status: "cancelled",

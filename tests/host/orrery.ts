@@ -62,6 +62,25 @@ export function signal(child: ChildProcess, name: "SIGINT" | "SIGTERM" | "SIGKIL
   if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) process.kill(child.pid, name);
 }
 
+/** Resolves when it has said this on standard error. */
+export async function says(child: ChildProcess, text: string): Promise<void> {
+  let said = "";
+  await new Promise<void>((resolve, reject) => {
+    child.stderr?.on("data", (chunk: string | Uint8Array) => {
+      said += typeof chunk === "string" ? chunk : new TextDecoder().decode(chunk);
+      if (said.includes(text)) resolve();
+    });
+    child.once("close", () => reject(new Error(`It ended without saying "${text}": ${said}`)));
+  });
+}
+
+/** Sends a signal that is answered by word; resolves when it has been. */
+export async function signalHeard(child: ChildProcess, name: "SIGINT" | "SIGTERM", pid = child.pid): Promise<void> {
+  const heard = says(child, "once more to stop at once");
+  if (pid !== undefined) process.kill(pid, name);
+  await heard;
+}
+
 /** All that it printed, and how it ended. */
 export async function ended(child: ChildProcess): Promise<Ended> {
   const stdout = collect(child.stdout);

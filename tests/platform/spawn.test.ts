@@ -8,6 +8,7 @@ import { identifyChild, readStat } from "../../lib/platform/proc.ts";
 import { openInFolder } from "../../lib/platform/input-file.ts";
 import type { OutputPipe } from "../../lib/platform/pipe-ends.ts";
 import { OPEN_INPUT, SpawnFailure, spawnProcess, type SpawnRequest } from "../../lib/platform/spawn.ts";
+import { until } from "../fixtures/supervision.ts";
 
 const onDeno = "Deno" in globalThis;
 const env = { PATH: "/usr/local/bin:/usr/bin:/bin" };
@@ -174,15 +175,16 @@ test("open inputs leak no descriptor", async () => {
     child.input?.end();
     expect((await finish(child)).stdout).toBe("x");
   }
-  expect(countDescriptors()).toBeLessThan(before + 10);
+  await until("all but a few are closed", () => countDescriptors() < before + 10);
 }, 20_000);
 
 test("hundreds of processes leak no descriptor", async () => {
   const before = countDescriptors();
   for (let round = 0; round < 200; round++) await finish(sh("exit 0", { stdin: "x" }));
-  expect(countDescriptors()).toBeLessThan(before + 10);
+  await until("all but a few are closed", () => countDescriptors() < before + 10);
 }, 30_000);
 
+/** Some are closed by another thread of the host, a moment after it was told to. */
 function countDescriptors(): number {
   return readdirSync("/proc/self/fd").length;
 }

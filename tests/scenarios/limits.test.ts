@@ -12,7 +12,7 @@ import { chatReply, type FixtureEndpoint, httpError, type RecordedRequest, start
 import { newSession, opened } from "../fixtures/journal/events.ts";
 import { endServing, startServing } from "../fixtures/serving.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
-import { type Ended, ended, runOrrery, signal, startOrrery } from "../host/orrery.ts";
+import { type Ended, ended, runOrrery, signal, signalHeard, startOrrery } from "../host/orrery.ts";
 
 let workspace: TestWorkspace;
 let endpoint: FixtureEndpoint | null;
@@ -341,16 +341,15 @@ describe("a run that is told to end in the middle of a call", () => {
     test(
       `by SIGTERM, ${signals === 1 ? "once: lets the call finish" : "twice: ends the call"}, exits with 143, and the next prompt goes on`,
       async () => {
-        await workspace.tool("slow", "echo $$ > pid; sleep 1; echo end");
+        await workspace.tool("slow", "echo $$ > pid; until [ -e go ]; do sleep 0.02; done; echo end");
         const model = await workspace.script({ calls: [call("slow"), call("slow")] }, { text: "next" });
         const runtime = startOrrery(["run", "--trust-workspace", "--model", model, "--output-format", "json", "go"], start());
         const end = ended(runtime);
         const path = join(workspace.path, "pid");
         while (!existsSync(path) || readFileSync(path, "utf8") === "") await sleep(10);
-        for (let sent = 0; sent < signals; sent++) {
-          signal(runtime, "SIGTERM");
-          await sleep(100);
-        }
+        await signalHeard(runtime, "SIGTERM");
+        if (signals === 1) await workspace.write("go", "");
+        else signal(runtime, "SIGTERM");
         const { code, stdout } = await end;
         const { session } = JSON.parse(stdout) as Report;
         expect(code).toBe(143);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isAlive } from "../fixtures/alive.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
-import { ended, runOrrery, signal, startOrrery } from "../host/orrery.ts";
+import { ended, runOrrery, signal, signalHeard, startOrrery } from "../host/orrery.ts";
 import { hasTerminal, startOnTerminal } from "../host/terminal.ts";
 
 interface Called {
@@ -286,19 +286,19 @@ describe("stopping a call", () => {
   };
 
   test("one signal lets it finish, two end it and all it started, and say so", async () => {
-    await workspace.tool("slow", "echo $$ > begun; sleep 1; echo done");
+    await workspace.tool("slow", "echo $$ > begun; until [ -e go ]; do sleep 0.02; done; echo done");
     const patient = startOrrery(["tools", "call", "slow", "--trust-workspace"], start());
     const patientEnd = ended(patient);
     await begun();
-    signal(patient, "SIGINT");
+    await signalHeard(patient, "SIGINT");
+    await workspace.write("go", "");
     expect(await patientEnd).toMatchObject({ code: 130, stdout: "done\n" });
 
     await workspace.tool("slow", "echo $$ > pid; sleep 600 & echo > begun2; wait");
     const impatient = startOrrery(["tools", "call", "slow", "--trust-workspace", "--json"], start());
     const impatientEnd = ended(impatient);
     while (!there("begun2")) await sleep(20);
-    signal(impatient, "SIGINT");
-    await sleep(100);
+    await signalHeard(impatient, "SIGINT");
     signal(impatient, "SIGINT");
     const { code, stdout } = await impatientEnd;
     expect([code, (JSON.parse(stdout) as Called).outcome]).toEqual([130, { kind: "cancelled" }]);
