@@ -16,8 +16,8 @@ export const DONE = { text: "done" };
 export const arrive = (index: number, name: string, input: object) => ({ call: { index, id: `c${index}`, name, arguments: input } });
 
 /** One call as a chat-completions stream announces it. */
-export function callChunk(name: string, input: object): EndpointStep {
-  const call = { index: 0, id: "c0", type: "function", function: { name, arguments: JSON.stringify(input) } };
+export function callChunk(name: string, input: object, index = 0): EndpointStep {
+  const call = { index, id: `c${index}`, type: "function", function: { name, arguments: JSON.stringify(input) } };
   return { write: sse(delta({ tool_calls: [call] })) };
 }
 

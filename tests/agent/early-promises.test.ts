@@ -1,6 +1,6 @@
 /** What issue and documents promise of early runs beyond the plain case: what starts, what it costs, what is said of it. */
 import { describe, expect, test } from "bun:test";
-import { chmodSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { FeedEvent } from "../../lib/agent/feed.ts";
 import type { SessionEvent } from "../../lib/session/event.ts";
@@ -84,15 +84,19 @@ describe("a read starts", () => {
 });
 
 describe("what was begun early", () => {
-  for (const [what, behind] of Object.entries({ "is not asked for": [], "stands behind it": [arrive(1, "trap", {})] })) {
+  for (const [what, behind] of Object.entries({ "is not asked for": [], "stands behind it": [callChunk("trap", {}, 1)] })) {
     test(`and ${what} is gone, and recorded so, before a call starts that changes something`, async () => {
       await ground.workspace.tool("trap", "[ -e pid ] && exit; trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done", SAFE);
       await ground.workspace.tool("change", 'if kill -0 "$(cat pid)" 2>/dev/null; then echo there; else echo gone; fi');
-      const attempts = [
-        { stream: [arrive(0, "trap", {}), { wait_ms: 400, drop: true }] },
-        { stream: [arrive(0, "change", {}), ...behind] },
-      ];
-      const { events, results } = await ground.play([{ attempts }, DONE]);
+      const asked = [callChunk("change", {}), ...behind];
+      const isThere = async () => {
+        while (!existsSync(join(ground.workspace.path, "pid"))) await new Promise((resolve) => setTimeout(resolve, 5));
+      };
+      const { events, results } = await ground.playHeld(early("speculation_started"), (held) => [
+        { steps: [callChunk("trap", {}), held, { drop: true }] },
+        { steps: [...asked, END] },
+        chatReply({ text: "done" }),
+      ], isThere);
       expect(results[0]).toBe("gone\n");
       const order = events.flatMap(({ type }) => /^speculation_(ended|discarded)$|^call_started$/.test(type) ? [type] : []);
       expect(order.slice(0, 3)).toEqual(["speculation_ended", "speculation_discarded", "call_started"]);

@@ -364,7 +364,7 @@ describe("stopping a turn", () => {
   }
 
   test("at a safe point lets a running call finish and starts nothing new", async () => {
-    await workspace.tool("slow", "sleep 0.4; touch finished; echo ok");
+    await workspace.tool("slow", "until [ -e go ]; do sleep 0.02; done; touch finished; echo ok");
     await workspace.tool("second", "touch second");
     const agent = open(await workspace.script({ calls: [call("slow"), call("second")] }, DONE));
     const session = await agent.create();
@@ -373,6 +373,7 @@ describe("stopping a turn", () => {
     const turn = session.prompt("go", { source: "test", stop: stop.signal });
     await started;
     stop.abort(reason);
+    await workspace.write("go", "");
     expect(await turn).toMatchObject({ reason: "cancelled" });
     expect([existsSync(join(workspace.path, "finished")), existsSync(join(workspace.path, "second"))]).toEqual([true, false]);
     expect(resultsOf(session)).toEqual(["ok\n", "This call was not run: the turn was cancelled."]);

@@ -119,7 +119,9 @@ describe("a PreToolUse hook", () => {
     await workspace.tool("mark", "touch canary");
     const { session } = await play([{ calls: [call("mark")] }, DONE]);
     expect(resultsOf(session)[0]).toContain("500");
-    expect([there("canary"), isAlive(Number(readFileSync(join(workspace.path, "hook-pid"), "utf8")))]).toEqual([false, false]);
+    // On a busy machine its time may be over before it has told its pid.
+    const isThere = there("hook-pid") && isAlive(Number(readFileSync(join(workspace.path, "hook-pid"), "utf8")));
+    expect([there("canary"), isThere]).toEqual([false, false]);
   });
 
   test("case 52: whose grandchild holds the pipe is decided by its own exit, and the grandchild is gone", async () => {

@@ -248,10 +248,10 @@ describe("a stop", () => {
     });
     return promise;
   }
-  const reply = { stream: [arrive(0, "look", { n: 1, s: "0.8" }), { wait_ms: 50, text: "…" }] };
+  const reply = (s: string) => ({ stream: [arrive(0, "look", { n: 1, s }), { wait_ms: 50, text: "…" }] });
 
   test("at a safe point lets the early run that a call waits for finish, once", async () => {
-    const { agent, session } = await ground.open([reply, DONE]);
+    const { agent, session } = await ground.open([reply("0.8"), DONE]);
     const stop = new AbortController();
     const committed = seen(session, "call_allowed");
     const turn = session.prompt("go", { source: "test", stop: stop.signal });
@@ -266,7 +266,7 @@ describe("a stop", () => {
   test("at once gives the call the end that it would have had without an early run", async () => {
     const ends: unknown[] = [];
     for (const speculation of [true, false]) {
-      const { agent, session } = await ground.open([reply, DONE], { speculation });
+      const { agent, session } = await ground.open([reply("300"), DONE], { speculation });
       const now = new AbortController();
       const begun = speculation
         ? Promise.all([seen(session, "speculation_spawned"), seen(session, "call_allowed")])
