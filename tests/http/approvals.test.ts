@@ -197,13 +197,11 @@ describe("a call that waits", () => {
     const session = await start([{ calls: [touching("a"), touching("b")] }, { text: "done" }]);
     const turn = prompt(session);
     await asked(1);
-    const started = performance.now();
     await subject.ask("POST", `/v1/sessions/${session}/cancel`, {});
     expect((await turn).body).toMatchObject({
       reason: "cancelled",
       calls: [{ outcome: { kind: "not_started" } }, { outcome: { kind: "not_started" } }],
     });
-    expect(performance.now() - started).toBeLessThan(1000);
     expect((await subject.ask("GET", `/v1/sessions/${session}`)).body).toMatchObject({ status: "idle", approvals: [] });
     expect(made()).toEqual([]);
   });

@@ -39,7 +39,7 @@ const FLOOD: TestServerOptions = {
 describe("an event stream in a quiet session", () => {
   test("is kept alive by comments, in both formats, and ends with nobody's turn", async () => {
     const session = await start({
-      prepare: (workspace) => workspace.tool("quiet", "sleep 1.5"),
+      prepare: (workspace) => workspace.tool("quiet", "until [ -e go ]; do sleep 0.02; done"),
       script: [{ calls: [call("quiet")] }, { text: "done" }],
       server: { streams: { heartbeat_ms: 300 } },
     });
@@ -48,8 +48,9 @@ describe("an event stream in a quiet session", () => {
     const turn = prompt(session);
     await reader.until(({ value }) => value.type === "call_spawned");
     const before = reader.comments;
+    await eventually(() => reader.comments >= before + 2);
+    await subject.workspace.write("go", "");
     await reader.until(({ value }) => value.type === "call_ended");
-    expect(reader.comments - before).toBeGreaterThanOrEqual(2);
     expect(reader.head.toLowerCase()).not.toContain("content-encoding");
     expect((await turn).body.reason).toBe("completed");
     reader.cut();
@@ -83,17 +84,11 @@ describe("a client that is gone", () => {
 
 describe("a client that does not read", () => {
   test("does not slow a turn that says a lot", async () => {
-    const session = await start({ ...FLOOD, script: [...FLOOD.script ?? [], ...FLOOD.script ?? []] });
-    const timed = async () => {
-      const started = performance.now();
-      expect((await prompt(session)).body.reason).toBe("completed");
-      return performance.now() - started;
-    };
-    const alone = await timed();
+    // Nobody is cut off meanwhile: a turn that waited for its reader would not end.
+    const session = await start({ ...FLOOD, server: { streams: { stall_ms: 600_000 } } });
     const stuck = await subject.follow(session);
     stuck.pause();
-    // A bound against waiting for the reader, not a measurement: see the benchmark.
-    expect(await timed()).toBeLessThan(3 * alone + 2000);
+    expect((await prompt(session)).body.reason).toBe("completed");
     stuck.cut();
   }, 60_000);
 

@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startServer } from "../../lib/http/serve.ts";
+import { isAlive } from "../fixtures/alive.ts";
 import { type EventReader, startTestServer, type TestServer, type TestServerOptions } from "../fixtures/server.ts";
 
 let subject: TestServer;
@@ -35,7 +36,7 @@ describe("a prompt", () => {
 
   test("goes on though its client leaves, waiting or following", async () => {
     const session = await start({
-      prepare: (workspace) => workspace.tool("slow", "sleep 0.4; touch finished"),
+      prepare: (workspace) => workspace.tool("slow", "until [ -e go ]; do sleep 0.02; done; touch finished"),
       script: [{ calls: [call("slow")] }, { text: "done" }],
     });
     const reader = await subject.follow(session);
@@ -50,6 +51,7 @@ describe("a prompt", () => {
     leave.abort();
     reader.cut();
     await waiting;
+    await subject.workspace.write("go", "");
     const again = await subject.follow(session);
     expect((await typed(again, "turn_ended")).value.reason).toBe("completed");
     again.cut();
@@ -190,18 +192,19 @@ describe("a prompt", () => {
 describe("cancel", () => {
   test("ends what runs, all of it, and the session goes on", async () => {
     const session = await start({
-      prepare: (workspace) => workspace.tool("stubborn", "trap '' TERM; (sleep 3; touch canary) & sleep 60"),
+      prepare: (workspace) => workspace.tool("stubborn", "trap '' TERM; sleep 300 & echo $! > child; sleep 301"),
       script: [{ calls: [call("stubborn"), call("stubborn")] }, { text: "next" }],
     });
     const reader = await subject.follow(session);
     const waiting = prompt(session, "?wait=true");
     const { pid } = (await typed(reader, "call_spawned")).value as { pid: number };
+    const child = join(subject.workspace.path, "child");
+    while (!existsSync(child) || readFileSync(child, "utf8") === "") await new Promise((resolve) => setTimeout(resolve, 10));
     const cancelled = await subject.ask("POST", `/v1/sessions/${session}/cancel`, {});
     expect([cancelled.status, cancelled.body]).toEqual([202, { turn: 1, dropped: 0 }]);
     expect((await waiting).body).toMatchObject({ reason: "cancelled", detail: "cancelled by a client" });
-    expect(existsSync(`/proc/${pid}`)).toBe(false);
+    expect([pid, Number(readFileSync(child, "utf8"))].map(isAlive)).toEqual([false, false]);
     expect((await prompt(session, "?wait=true")).body).toMatchObject({ turn: 2, reason: "completed", text: "next" });
-    expect(existsSync(join(subject.workspace.path, "canary"))).toBe(false);
     const again = await subject.ask("POST", `/v1/sessions/${session}/cancel`, {});
     expect([again.status, again.body.type]).toEqual([409, "urn:orrery:problem:no_turn"]);
     reader.cut();
@@ -223,7 +226,7 @@ describe("cancel", () => {
   test("with a grace lets what runs finish, and starts nothing more", async () => {
     const session = await start({
       prepare: async (workspace) => {
-        await workspace.tool("slow", "sleep 0.3; touch finished");
+        await workspace.tool("slow", "until [ -e go ]; do sleep 0.02; done; touch finished");
         await workspace.tool("second", "touch second");
       },
       script: [{ calls: [call("slow"), call("second")] }, { text: "never" }],
@@ -232,6 +235,7 @@ describe("cancel", () => {
     await prompt(session);
     await typed(reader, "call_spawned");
     await subject.ask("POST", `/v1/sessions/${session}/cancel`, { grace_ms: 30_000 });
+    await subject.workspace.write("go", "");
     expect((await typed(reader, "turn_ended")).value.reason).toBe("cancelled");
     expect(["finished", "second"].map((name) => existsSync(join(subject.workspace.path, name)))).toEqual([true, false]);
     reader.cut();
