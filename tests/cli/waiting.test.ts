@@ -27,25 +27,27 @@ describe.skipIf(!hasTerminal)("on a terminal", () => {
   }, LIMIT_MS);
 
   test("tools call says what runs", async () => {
-    await workspace.tool("slow", "sleep 1.5; echo done");
+    await workspace.tool("slow", "until [ -e go ]; do sleep 0.02; done; echo done");
     const run = start(["tools", "call", "slow"]);
     await run.waitFor("running slow: 1 s\r\x1b[K");
+    await workspace.write("go", "");
     const { code, shown } = await run.ended();
     expect([code, shown.includes("done")]).toEqual([0, true]);
   }, LIMIT_MS);
 
   test("run and chat say that a hook is waited for before the session begins", async () => {
-    const hooks = { SessionStart: [{ hooks: [{ type: "command", command: "sleep 1.5" }] }] };
+    const hooks = { SessionStart: [{ hooks: [{ type: "command", command: "until [ -e go ]; do sleep 0.02; done" }] }] };
     await workspace.write(".orrery/settings.json", JSON.stringify({ hooks }));
     const model = await workspace.script({ text: "hello" });
     const runs = [start(["run", "--model", model, "go"]), start(["chat", "--model", model])];
     for (const run of runs) await run.waitFor("opening the session (tool files, servers, hooks): 1 s\r\x1b[K");
+    await workspace.write("go", "");
     runs[1]?.type("/quit\r");
     for (const run of runs) expect((await run.ended()).code).toBe(0);
   }, LIMIT_MS);
 
   test("sessions cancel says that it waits for whoever drives the turn", async () => {
-    await workspace.tool("stubborn", "touch began; trap '' TERM; sleep 2.5; echo done");
+    await workspace.tool("stubborn", "touch began; trap '' TERM; until [ -e go ]; do sleep 0.02; done; echo done");
     const model = await workspace.script({ calls: [{ name: "stubborn", arguments: {} }] }, { text: "done" });
     const at = { cwd: workspace.path, home: workspace.home };
     const driven = startOrrery(["run", "--trust-workspace", "--mode", "yolo", "--model", model, "go"], at);
@@ -55,6 +57,7 @@ describe.skipIf(!hasTerminal)("on a terminal", () => {
     const [{ session } = { session: "" }] = (JSON.parse(stdout) as { readonly sessions: readonly { readonly session: string }[] }).sessions;
     const run = startOnTerminal(["sessions", "cancel", session, "--grace", "20"], { ...at, env: { NO_COLOR: "1" } });
     await run.waitFor("waiting for the turn to end: 1 s\r\x1b[K");
+    await workspace.write("go", "");
     expect((await run.ended()).code).toBe(0);
     await end;
   }, LIMIT_MS);
