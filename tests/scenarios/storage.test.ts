@@ -128,11 +128,17 @@ describe("a journal that another process keeps locked", () => {
     // One is locked between the reply and the start of its call, the other while its call runs.
     const hooked = join(workspace.home, "hooked");
     await mkdir(join(hooked, "config"), { recursive: true });
-    const settings = { hooks: { PreToolUse: [{ matcher: "case", hooks: [{ type: "command", command: "sleep 1" }] }] } };
+    const settings = {
+      hooks: { PreToolUse: [{ matcher: "case", hooks: [{ type: "command", command: "until [ -e locked ]; do sleep 0.02; done" }] }] },
+    };
     await writeFile(join(hooked, "config/settings.json"), JSON.stringify(settings));
     const model = await workspace.script({ calls: [call("a"), call("b")] }, { text: "done" });
     const [before, during] = await Promise.all([
-      run([...runFlags(model), "go"], hooked, (event) => void (event.type === "reply_committed" && event.calls.length > 0 && lock(hooked))),
+      run([...runFlags(model), "go"], hooked, (event) => {
+        if (event.type !== "reply_committed" || event.calls.length === 0) return;
+        lock(hooked);
+        writeFileSync(join(workspace.path, "locked"), "");
+      }),
       run([...runFlags(model), "go"], workspace.home, (event) => void (event.type === "call_spawned" && lock(workspace.home))),
     ]);
     for (const { ending } of [before, during]) {
