@@ -4,6 +4,7 @@ import type { JsonInput } from "../../../lib/session/json.ts";
 import { checkArguments, completeArguments, toJsonSchema } from "../../../lib/tools/nanocoder/arguments.ts";
 import { parseDefinition } from "../../../lib/tools/nanocoder/definition.ts";
 import type { Parameter } from "../../../lib/tools/nanocoder/parameters.ts";
+import { processorTime } from "../../fixtures/processor-time.ts";
 
 async function parametersOf(...lines: readonly string[]): Promise<readonly Parameter[]> {
   const source = `---\nname: t\ndescription: d\nparameters:\n${lines.map((line) => `  ${line}`).join("\n")}\n---\nx`;
@@ -106,9 +107,9 @@ describe("arguments", () => {
   });
 
   test("are checked in bounded time whatever the pattern", async () => {
-    const started = performance.now();
+    const started = processorTime();
     await problems("a: {type: string, pattern: '^(a+)+$'}", JSON.stringify({ a: `${"a".repeat(50_000)}!` }));
-    expect(performance.now() - started).toBeLessThan(5000);
+    expect(processorTime() - started).toBeLessThan(5000);
   });
 });
 

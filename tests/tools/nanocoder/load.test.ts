@@ -6,6 +6,7 @@ import { withLostNames } from "../../../lib/tools/lost-names.ts";
 import { type LoadContext, loadMarkdownTools, validateMarkdownTools } from "../../../lib/tools/nanocoder/load.ts";
 import type { ToolFolder } from "../../../lib/tools/tool-folder.ts";
 import { createToolbox } from "../../../lib/tools/toolbox.ts";
+import { processorTime } from "../../fixtures/processor-time.ts";
 import { type Folder, makeFolder } from "../folder.ts";
 
 const TRUSTED = { kind: "trusted" } as const;
@@ -254,9 +255,9 @@ test("hostile files are read in bounded time", async () => {
     }`,
   );
   await root.write(".nanocoder/tools/braces.md", `---\nname: p\ndescription: d\n---\n${"{{".repeat(50_000)}${"{{ a ".repeat(10_000)}`);
-  const started = performance.now();
+  const started = processorTime();
   const files = await validateMarkdownTools(folders(root), { workspace: root.path });
-  expect(performance.now() - started).toBeLessThan(20_000);
+  expect(processorTime() - started).toBeLessThan(20_000);
   expect(files).toHaveLength(5);
   expect(Math.max(...files.map(({ diagnostics }) => diagnostics.length))).toBeLessThan(300);
 }, 30_000);
