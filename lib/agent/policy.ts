@@ -117,7 +117,7 @@ async function toHooks(configuration: Configuration, { verdict }: WorkspaceTrust
     const hook = toHook(configured);
     const program = reason === null ? null : workspaceProgramOf(hook.command, place);
     if (program === null) active.push(hook);
-    else inert.push({ hook, reason: `"${program}", which it runs, may lead into the workspace, and ${reason}` });
+    else inert.push({ hook, reason: `its command, by "${program}", may lead into the workspace, and ${reason}` });
   }
   return { active, inert };
 }

@@ -96,6 +96,12 @@ export async function stampTools(options: PolicyOptions): Promise<string> {
   return await stampFolders(folders.map(({ path }) => path));
 }
 
+/** What of a tool may lead into the workspace. */
+function inWords(what: "command" | "script" | "variable", word: string | null): string | null {
+  if (word === null) return null;
+  return what === "variable" ? `its variable "${word}"` : `its ${what}, by "${word}",`;
+}
+
 /** What lies in the tool folders of a workspace and of its user. */
 async function findTools(options: PolicyOptions, policy: Policy, run: RunAside): Promise<LoadedTools> {
   const { workspace, paths, env } = options;
@@ -105,18 +111,18 @@ async function findTools(options: PolicyOptions, policy: Policy, run: RunAside):
       workspace,
       env: policy.inherited.env,
       trust,
-      workspaceProgram: (command, path, own) => {
+      workspacePart: (command, path, own) => {
         const place = { workspace, path, home: policy.inherited.env["HOME"] };
-        return workspaceProgram(command, place) ?? workspaceVariable(own, place);
+        return inWords("command", workspaceProgram(command, place)) ?? inWords("variable", workspaceVariable(own, place));
       },
     })),
     loadMarkdown(options, ({ workspaceProgramOf, workspaceVariable }) => ({
       workspace,
       ...policy.inherited,
       trust,
-      workspaceProgram: (script, { cwd, path, env: own }) => {
+      workspacePart: (script, { cwd, path, env: own }) => {
         const place = { workspace, cwd: resolve(workspace, cwd), path, home: policy.inherited.env["HOME"] };
-        return workspaceProgramOf(script, place) ?? workspaceVariable(own, place);
+        return inWords("script", workspaceProgramOf(script, place)) ?? inWords("variable", workspaceVariable(own, place));
       },
     })),
     loadModules(options, policy, trust, run),

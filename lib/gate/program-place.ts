@@ -6,15 +6,18 @@
  * N2  A word that names something that is in the workspace is a yes, wherever it stands, also as a part of a word.
  * N3  What takes its code from the folder it is started in (runners.ts) is a yes by its name alone.
  * N4  The work is bounded; what is longer is a yes.
+ * N5  A program whose first line names an interpreter is that command too, and so on: what the system would start counts.
  */
 import { lstatSync, realpathSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from "node:path";
-import { isFile, lies } from "./place.ts";
+import { expandSplit, headOf, interpretedArgv, isEnv, isSplit, readShebang } from "../platform/shebang.ts";
+import { isExecutable, isFile, lies } from "./place.ts";
 import {
   APART_FROM_FOLDER,
   CARRIERS,
   CURL_CONFIG,
   FOLDER_RUNNERS,
+  HARMLESS_FLAGS,
   programFamily,
   READERS,
   SCRIPT_RUNNERS,
@@ -42,7 +45,7 @@ const MAX_DEPTH = 20;
 
 /** The first word of an argument vector that may lead into the workspace, or null. */
 export function workspaceProgram(argv: readonly string[], context: ProgramContext): string | null {
-  return new Judge(context).argv(argv.map((text) => ({ text, known: true, source: text })));
+  return new Judge(context).argv(argv.map(toWord));
 }
 
 /** The same for a text that a shell is given. */
@@ -56,14 +59,16 @@ export function workspaceVariable(env: Readonly<Record<string, string>>, context
   return first(Object.entries(env), ([name, text]) => judge.variable(name, { text, known: true, source: name }));
 }
 
-/** Whether a program, by a path or by a name on the PATH, is one of the workspace. */
+/** Whether a program, by a path or by a name on the PATH, is one of the workspace, or has one run it. */
 export function isWorkspaceProgram(program: string, context: ProgramContext): boolean {
-  return new Judge(context).isOwn(program);
+  const judge = new Judge(context);
+  return judge.isOwn(program) || judge.firstLine(program) !== null;
 }
 
 class Judge {
   readonly #context: ProgramContext;
   readonly #cwd: string;
+  readonly #firstLines = new Map<string, string | null>();
   #depth = 0;
   #words = 0;
 
@@ -95,6 +100,10 @@ class Judge {
     if (program === undefined) return null;
     this.#words += words.length;
     if (this.#words > MOST_WORDS || !program.known || this.isOwn(program.text)) return shorten(program.source);
+    return this.#byName(program, rest) ?? this.#byFirstLine(program);
+  }
+
+  #byName(program: ShellWord, rest: readonly ShellWord[]): string | null {
     const name = programFamily(basename(program.text));
     if (TALKERS.has(name)) return ASSIGNERS.has(name) ? first(rest, ({ text, source }) => STEERING.test(text) ? source : null) : null;
     if (READERS.has(name)) return this.#reader(name, rest);
@@ -115,11 +124,48 @@ class Judge {
   }
 
   #locate(name: string): string | null {
-    return this.#context.path.split(delimiter).map((folder) => resolve(this.#cwd, folder, name)).find(isFile) ?? null;
+    const files = this.#context.path.split(delimiter).map((folder) => resolve(this.#cwd, folder, name)).filter(isFile);
+    // One that cannot be started is passed over, so what lies behind it may be what runs.
+    const start = files.findIndex(isExecutable);
+    const tried = files.slice(0, start === -1 ? undefined : start + 1);
+    return tried.find((path) => this.#isInside(path)) ?? tried.at(-1) ?? null;
+  }
+
+  #pathOf(program: string): string | null {
+    return program.includes("/") ? resolve(this.#cwd, program) : this.#locate(program);
+  }
+
+  #byFirstLine({ text, source }: ShellWord): string | null {
+    const line = this.firstLine(text);
+    return line === null ? null : shorten(`${source} (${line})`);
+  }
+
+  /** The first line of a program if what the system runs by it may lead into the workspace (N5). */
+  firstLine(program: string): string | null {
+    const path = this.#pathOf(program);
+    if (path === null) return null;
+    const known = this.#firstLines.get(path);
+    if (known !== undefined) return known;
+    // It comes to itself again as an argument of its interpreter, or in a circle that no system starts.
+    this.#firstLines.set(path, null);
+    const judged = this.#judgeFirstLine(path);
+    this.#firstLines.set(path, judged);
+    return judged;
+  }
+
+  #judgeFirstLine(path: string): string | null {
+    const shebang = isExecutable(path) ? readShebang(headOf(path)) : null;
+    if (shebang === null) return null;
+    const line = `#!${shebang.interpreter}${shebang.argument === null ? "" : ` ${shebang.argument}`}`;
+    if (this.#depth >= MAX_DEPTH) return line;
+    this.#depth++;
+    const found = this.argv(interpretedArgv(shebang, path, []).map(toWord));
+    this.#depth--;
+    return found === null ? null : line;
   }
 
   #realName(program: string): string {
-    const path = program.includes("/") ? resolve(this.#cwd, program) : this.#locate(program);
+    const path = this.#pathOf(program);
     return path === null ? "" : programFamily(basename(realPath(path)));
   }
 
@@ -164,15 +210,18 @@ class Judge {
 
   /** By its absolute path outside, a script is as good as a program. Python can be told to leave its folder alone. */
   #script(name: string, program: ShellWord, words: readonly ShellWord[]): string | null {
-    const flags = name === "python" ? words.findIndex(({ text }) => !/^-[BEIOPSsu]+$/.test(text)) : 0;
+    const harmless = HARMLESS_FLAGS.get(name);
+    const flags = harmless === undefined ? 0 : words.findIndex(({ text }) => !harmless.test(text));
     const [target, ...rest] = words.slice(Math.max(0, flags));
     if (target === undefined || !target.known) return program.source;
-    const isApart = words.slice(0, Math.max(0, flags)).some(({ text }) => /[IP]/.test(text)) && target.text === "-m";
+    const isApart = words.slice(0, Math.max(0, flags)).some(({ text }) => /[IP]/.test(text)) && target.text === "-m" &&
+      name === "python";
     return isApart || this.#outside(target.text) ? first(rest, (word) => this.#argument(word, false)) : program.source;
   }
 
   /** A command that stands in the arguments of another: nobody needs to know where it begins. */
-  #carried(name: string, program: ShellWord, words: readonly ShellWord[]): string | null {
+  #carried(name: string, program: ShellWord, given: readonly ShellWord[]): string | null {
+    const words = takenApart([program, ...given]).slice(1);
     if (name === "command" && /^-[vV]$/.test(words[0]?.text ?? "")) return null;
     // What comes on its standard input becomes arguments of what it runs.
     if (STREAMERS.has(name) && words.length > 0) return program.source;
@@ -189,7 +238,7 @@ class Judge {
     if (this.#startsOther(text) || isJudgedWhole(programFamily(basename(text)))) return this.argv(from);
     if (!text.includes("/") && this.isOwn(text)) return source;
     const code = /^--?[\w-]+=(.*\s.*)$/s.exec(text)?.[1] ?? (/\s/.test(text) ? text : null);
-    return (code === null ? null : this.shell(code)) ?? this.#argument(word, false);
+    return (code === null ? null : this.shell(code)) ?? this.#argument(word, false) ?? this.#byFirstLine(word);
   }
 
   /** Of a program that may run a file it is given. `code`: it may be a text in which programs are named. */
@@ -200,7 +249,7 @@ class Judge {
     ) {
       return shorten(word.source);
     }
-    return this.#file(word);
+    return this.#file(word) ?? (isAbsolute(word.text) ? this.#byFirstLine(word) : null);
   }
 
   #file({ text, known, source }: ShellWord): string | null {
@@ -264,6 +313,26 @@ const STREAMERS: ReadonlySet<string> = new Set(["xargs", "parallel"]);
 /** What runs something by more than the words of a command that stand in its arguments. */
 function isJudgedWhole(name: string): boolean {
   return name === "find" || STREAMERS.has(name) || TEXT_PROGRAMS.has(name);
+}
+
+/** What `env -S` takes apart counts as the words that it becomes. */
+function takenApart(words: readonly ShellWord[]): readonly ShellWord[] {
+  if (!words.some(({ text }) => isSplit(text)) || !words.every(({ known }) => known)) return words;
+  let apart = words;
+  let start = 0;
+  for (let count = 0; count < MAX_DEPTH; count++) {
+    start = apart.findIndex(({ text }, index) => index >= start && isEnv(text)) + 1;
+    if (start === 0) return apart;
+    const rest = expandSplit(apart.slice(start).map(({ text }) => text));
+    if (rest === null) break;
+    // It may put in what a variable has.
+    apart = [...apart.slice(0, start), ...rest.map((text) => ({ ...toWord(text), known: !text.includes("${") }))];
+  }
+  return words.map((word) => ({ ...word, known: false }));
+}
+
+function toWord(text: string): ShellWord {
+  return { text, known: true, source: text };
 }
 
 /** What of a word a program may take for the name of a file. */

@@ -42,6 +42,15 @@ export const SHELLS = named("sh bash dash zsh ksh mksh ash yash fish rbash");
 /** They run the file they are given first, and look for more in that file's folder, not in their own. */
 export const SCRIPT_RUNNERS = named("python node nodejs perl ruby php . source");
 
+/** Of these, the flags that lead to no code. */
+export const HARMLESS_FLAGS: ReadonlyMap<string, RegExp> = new Map([
+  ["python", /^-[BEIOPSsu]+$/],
+  ["perl", /^-[wWtTX]+$/],
+  ["ruby", /^-[wW]\d?$/],
+  ["php", /^-[qn]$/],
+  ["node", /^--(?:no-warnings|no-deprecation|enable-source-maps|trace-warnings|max-old-space-size=\d+)$/],
+]);
+
 /** They run, or load code, by the folder they are started in. */
 export const FOLDER_RUNNERS = named(`
   act alembic ansible ansible-galaxy ansible-playbook ant artisan at autoreconf ava babel batch bazel bazelisk bb behat biome boot bmake

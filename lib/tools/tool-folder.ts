@@ -76,7 +76,7 @@ export function loadBroken(file: ToolFile, origin: Origin, family: Family, { nam
 /**
  * Why a file's tool is inert, or null. A user's tool whose program lies in the workspace runs what the workspace says, so
  * it needs its trust too.
- * @param program what of the workspace it would run, in words such as `its program "./x"`; asked only where that matters.
+ * @param program what of the workspace it would run, in words such as `its command, by "./x",`; asked only where that matters.
  */
 export async function untrustedReason(
   file: TextFile,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isWorkspaceProgram, workspaceProgram, workspaceProgramOf, workspaceVariable } from "../../lib/gate/program-place.ts";
@@ -166,6 +166,23 @@ describe("workspaceProgram()", () => {
       .toEqual([true, true, false, false]);
   });
 
+  test("passes over what lies on the PATH and cannot be started", () => {
+    mkdirSync(join(root, "notes"));
+    writeFileSync(join(root, "notes/mine"), "");
+    expect(workspaceProgram(["mine"], context(`${root}/notes:${workspace}/bin`))).toBe("mine");
+    chmodSync(join(root, "notes/mine"), 0o755);
+    expect(workspaceProgram(["mine"], context(`${root}/notes:${workspace}/bin`))).toBeNull();
+  });
+
+  test("takes apart what env -S does", () => {
+    const inside = ["env -Smine", "env -iS mine", "env --split-string=mine x", "nice env -Smine", "env A=1 env -Smine", "env -S ${X}"];
+    const path = context(`/usr/bin:/bin:${workspace}/bin`);
+    expect(inside.filter((each) => workspaceProgram(each.split(" "), path) === null)).toEqual([]);
+    expect(workspaceProgram(["env", "-S-S".repeat(50_000)], path)).not.toBeNull();
+    expect(workspaceProgram([...Array.from({ length: 9000 }, () => "env"), "-Sx"], path)).not.toBeNull();
+    expect(workspaceProgram(["env", "-S", "printf '%s %s' a"], path)).toBeNull();
+  });
+
   test("knows the variables that lead a program there", () => {
     const inside = [
       "NODE_OPTIONS=--require ./x.js",
@@ -179,6 +196,77 @@ describe("workspaceProgram()", () => {
     expect(inside.filter((each) => found(each) === null)).toEqual(["LD_PRELOAD=/opt/$x.so"]);
     expect(["A=1", "PATH=/opt/bin:/bin", "TOKEN=a.b/c", "NODE_ENV=production", "FILE=/opt/x"].filter((each) => found(each) !== null))
       .toEqual([]);
+  });
+});
+
+describe("a program of the user's, by its first line", () => {
+  const tool = (line: string, name = "tool") => {
+    const path = join(root, name);
+    writeFileSync(path, `${line}\n`);
+    chmodSync(path, 0o755);
+    return path;
+  };
+  const path = () => context(`${workspace}/bin:/usr/bin:/bin`);
+
+  const INSIDE = [
+    "#!/usr/bin/env mine",
+    "#!/usr/bin/env -S mine --flag",
+    "#!/usr/bin/env -Smine",
+    "#!/usr/bin/env -S -u HOME A=1 mine",
+    "#!/usr/bin/env -S PATH=bin:/bin mine",
+    "#!/usr/bin/env tsx",
+    "#!bin/mine",
+    "#! ./bin/mine -x",
+    "#!guard",
+    "#!bin/mine\r",
+    "#!/bin/sh guard.sh",
+    "#!/bin/sh -c ./guard.sh",
+    "#!/usr/bin/make -f",
+    "#!/usr/bin/python3 check.py",
+  ];
+
+  test("leads into the workspace wherever that leads, and however it is started", () => {
+    for (const line of INSIDE) {
+      const own = tool(line);
+      const ways = [[own], ["nice", own, "x"], ["env", own], ["a-runner", "--run", own], ["timeout", "5", own]];
+      expect({ line, missed: ways.filter((argv) => workspaceProgram(argv, path()) === null) }).toEqual({ line, missed: [] });
+      expect({ line, found: workspaceProgramOf(`true && ${own} x`, path()) }).not.toEqual({ line, found: null });
+      expect({ line, own: isWorkspaceProgram(own, path()) }).toEqual({ line, own: true });
+      const named = context(`${root}:${workspace}/bin:/usr/bin:/bin`);
+      expect({ line, found: workspaceProgram(["tool"], named) }).not.toEqual({ line, found: null });
+    }
+    expect(workspaceProgram([tool("#!/usr/bin/env mine")], path())).toBe(`${join(root, "tool")} (#!/usr/bin/env mine)`);
+  });
+
+  test("leads there through interpreters that are scripts themselves, and ends with a circle of them", () => {
+    tool("#!/usr/bin/env -S mine x", "inner");
+    tool(`#!${join(root, "inner")} y`, "outer");
+    expect(workspaceProgram([tool(`#!/usr/bin/env ${join(root, "outer")}`)], path())).not.toBeNull();
+    expect(workspaceProgram([tool(`#!${join(root, "tool")}`)], path())).toBeNull();
+  });
+
+  test("leads nowhere by what everyday scripts begin with", () => {
+    const lines = [
+      "#!/bin/sh",
+      "#!/bin/sh -e",
+      "#!/bin/bash -eu",
+      "#!/usr/bin/env bash",
+      "#!/usr/bin/env python3",
+      "#!/usr/bin/env -S python3 -u",
+      "#!/usr/bin/python3 -sP",
+      "#!/usr/bin/perl -w",
+      "#!/usr/bin/env -S node --no-warnings",
+      "#!/usr/bin/env -S A=1 perl -w",
+      "#!/usr/bin/awk -f",
+      "no first line",
+    ];
+    expect(lines.filter((line) => workspaceProgram([tool(line), "x"], context()) !== null)).toEqual([]);
+  });
+
+  test("is of no account where the file is only read", () => {
+    expect(workspaceProgram(["cat", tool("#!bin/mine")], context())).toBeNull();
+    chmodSync(join(root, "tool"), 0o644);
+    expect(workspaceProgram(["a-runner", join(root, "tool")], context())).toBeNull();
   });
 });
 

@@ -334,6 +334,7 @@ describe("orrery tools --validate", () => {
     }
     await inHome(".config/stella/tools/own.toml", manifest("own").replace('["bin/x"]', '["sh", "-c", "echo own"]'));
     const before = await list();
+    expect(before.find("tool_0")[0]?.reason).toContain('its command, by "check.sh", may lead into the workspace');
     for (const index of commands.keys()) {
       expect(before.find(`tool_${index}`)).toMatchObject([{
         status: "untrusted",
@@ -347,6 +348,34 @@ describe("orrery tools --validate", () => {
     expect((await orrery("tools", "call", "tool_0", "--trust-workspace")).code).toBe(0);
     expect(existsSync(join(workspace.path, "canary"))).toBe(true);
   }, 30_000);
+
+  test("a user's tool or hook whose interpreter comes from the workspace is inert until the workspace is trusted", async () => {
+    const evil = "#!/bin/sh\ntouch canary\n";
+    for (const name of ["node_modules/.bin/my-runner", "bin/mytool", "scripts/x.sh"]) {
+      await chmod(await workspace.write(name, evil), 0o755);
+    }
+    const lines = ["#!/usr/bin/env my-runner", "#!bin/mytool", "#!/bin/sh scripts/x.sh", "#!/bin/sh"];
+    for (const [index, line] of lines.entries()) {
+      const own = await inHome(`own/report${index}`, `${line}\n`);
+      await chmod(own, 0o755);
+      await inHome(`.config/stella/tools/t${index}.toml`, manifest(`tool_${index}`).replace('["bin/x"]', JSON.stringify([own])));
+    }
+    const command = join(workspace.home, "own/report0");
+    await inHome("config/settings.json", JSON.stringify({ hooks: { SessionStart: [{ hooks: [{ type: "command", command }] }] } }));
+    const env = { PATH: `./node_modules/.bin:${process.env["PATH"] ?? ""}` };
+    const here = { cwd: workspace.path, home: workspace.home, env };
+    const { tools } = JSON.parse((await runOrrery(["tools", "--json"], here)).stdout) as { tools: readonly Row[] };
+    const found = tools.filter(({ name }) => name?.startsWith("tool_") === true);
+    expect(found.map(({ status }) => status)).toEqual(["untrusted", "untrusted", "untrusted", "offered"]);
+    expect(found[0]?.reason).toContain("own/report0 (#!/usr/bin/env my-runner)");
+    const calls = lines.map((_, index) => ({ name: `tool_${index}`, arguments: {} }));
+    const model = await workspace.script({ calls }, { text: "done" });
+    const { stderr } = await runOrrery(["run", "--model", model, "go"], here);
+    expect(stderr).toContain("not active");
+    expect(existsSync(join(workspace.path, "canary"))).toBe(false);
+    await runOrrery(["run", "--trust-workspace", "--model", model, "go"], here);
+    expect(existsSync(join(workspace.path, "canary"))).toBe(true);
+  }, 60_000);
 
   test("the journal says by digest what a call ran: the interpreter and the script that it was given", async () => {
     const script = await workspace.write("scripts/a.sh", "echo a\n");

@@ -26,8 +26,8 @@ export interface LoadContext extends LoadPlace {
   readonly env?: Readonly<Record<string, string>>;
   /** Names of variables that children do not get. */
   readonly withheld?: readonly string[];
-  /** The first word of a script that names a program in the workspace, whether or not it is there yet. */
-  readonly workspaceProgram?: (script: string, place: ScriptPlace) => string | null;
+  /** What of a script and its variables may lead into the workspace, in words such as `its script, by "./x",`; or null. */
+  readonly workspacePart?: (script: string, place: ScriptPlace) => string | null;
 }
 
 /** `cwd`: as the tool gives it, relative to the workspace or absolute; `path`: its PATH; `env`: what it sets. */
@@ -109,20 +109,19 @@ async function loadFile(file: ToolFile, folder: ToolFolder, parsed: ParsedDefini
   const { definition, diagnostics } = parsed;
   if (file.kind === "unreadable" || definition === null) return loadBroken(file, origin, family, parsed);
   const tool = scriptTool(definition, { origin, digest: file.digest });
-  const untrusted = await untrustedReason(file, folder, context, () => workspacePart(definition, context));
+  const untrusted = await untrustedReason(file, folder, context, () => partOf(definition, context));
   return {
     candidates: [{ kind: "tool", tool, family, ...(untrusted === null ? {} : { untrusted }) }],
     notices: diagnostics.map((said) => toNotice(file.path, said)),
   };
 }
 
-/** What a body would run of the workspace, in words. What a value makes of it cannot be seen from here. */
-function workspacePart({ pieces, cwd, env: own }: Definition, { workspaceProgram, env: given = {} }: LoadContext): string | null {
+/** What a body would run of the workspace. What a value makes of it cannot be seen from here. */
+function partOf({ pieces, cwd, env: own }: Definition, { workspacePart, env: given = {} }: LoadContext): string | null {
   const env = inheritedBy(given);
   const set = expandAll(own, env);
   const place = { cwd: cwd === null ? "" : expandVariables(cwd, env), path: set["PATH"] ?? env["PATH"] ?? "", env: set };
-  const word = workspaceProgram?.(outlineOf(pieces), place) ?? null;
-  return word === null ? null : `"${word}", which its script runs,`;
+  return workspacePart?.(outlineOf(pieces), place) ?? null;
 }
 
 /** What Nanocoder has besides flat Markdown tools, and what is not loaded here. */

@@ -103,7 +103,7 @@ async function untrustedReason(
   }
   if (trust.kind === "trusted") return null;
   const word = language.program === null ? null : workspaceProgram([language.program]);
-  if (word !== null) return `"${word}", which runs it, lies in the workspace, and ${trust.reason}`;
+  if (word !== null) return `"${word}", which runs it, may lead into the workspace, and ${trust.reason}`;
   const real = await realpath(file.path).catch(() => file.path);
   return real.startsWith(`${ports.place.workspace}/`) ? `it lies in the workspace, and ${trust.reason}` : null;
 }

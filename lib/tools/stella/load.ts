@@ -20,8 +20,8 @@ export interface LoadContext extends LoadPlace {
   /** What children inherit. */
   readonly env: Readonly<Record<string, string>>;
   readonly machine?: Machine;
-  /** The first word of a command that names a program in the workspace, whether or not it is there yet. */
-  readonly workspaceProgram?: (command: readonly string[], path: string, env: Readonly<Record<string, string>>) => string | null;
+  /** What of a command and its variables may lead into the workspace, in words such as `its command, by "./x",`; or null. */
+  readonly workspacePart?: (command: readonly string[], path: string, env: Readonly<Record<string, string>>) => string | null;
 }
 
 /** Reads every folder. Nothing in one file keeps another from being loaded, and nothing is started. */
@@ -80,7 +80,7 @@ async function loadFile(file: ToolFile, folder: ToolFolder, context: LoadContext
   if (manifest === null) return loadBroken(file, origin, folder.family, { ...parsed, diagnostics });
   const bareProgram = manifest.command[0].includes("/") ? null : program.path;
   const tool = scriptTool(manifest, { origin, digest: file.digest, bareProgram });
-  const untrusted = await untrustedReason(file, folder, context, () => workspacePart(manifest, program.location, context));
+  const untrusted = await untrustedReason(file, folder, context, () => partOf(manifest, program.location, context));
   // An inert copy shadows nothing.
   const said = diagnostics.filter(({ code }) => untrusted === null || code !== "shadows_builtin");
   return {
@@ -90,10 +90,10 @@ async function loadFile(file: ToolFile, folder: ToolFolder, context: LoadContext
 }
 
 /** What a manifest would run of the workspace, in words. */
-async function workspacePart({ command, env }: Manifest, program: string | null, context: LoadContext): Promise<string | null> {
+async function partOf({ command, env }: Manifest, program: string | null, context: LoadContext): Promise<string | null> {
   const { workspace, machine = thisMachine } = context;
-  const word = context.workspaceProgram?.(command, env["PATH"] ?? context.env["PATH"] ?? "", env) ?? null;
-  if (word !== null) return `its program "${word}"`;
+  const word = context.workspacePart?.(command, env["PATH"] ?? context.env["PATH"] ?? "", env) ?? null;
+  if (word !== null) return word;
   const real = program === null ? "" : await machine.real(program);
   return real.startsWith(`${workspace}/`) ? "its program" : null;
 }

@@ -2,10 +2,10 @@
  * Whether the program of a manifest can be started on this machine. The only part of Stella manifests that looks at
  * the file system beyond the manifest itself; it never starts anything.
  */
-import { constants } from "node:fs";
-import { open, realpath, stat } from "node:fs/promises";
-import { isAbsolute, join, resolve } from "node:path";
+import { realpath, stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { mayStart, mountWith } from "../../platform/mounts.ts";
+import { headOf, isEnv, readEnvCommand, readShebang } from "../../platform/shebang.ts";
 import type { Diagnostic } from "../diagnostic.ts";
 
 /** What this file needs to know of the machine. */
@@ -39,20 +39,7 @@ export const thisMachine: Machine = {
     }
   },
   real: (path) => realpath(path),
-  head: async (path) => {
-    try {
-      const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-      try {
-        const { buffer, bytesRead } = await handle.read(Buffer.alloc(256), 0, 256, 0);
-        return buffer.subarray(0, bytesRead).toString("latin1");
-      } finally {
-        await handle.close();
-      }
-    } catch {
-      // A program may be executable without being readable; then its first line is not known.
-      return "";
-    }
-  },
+  head: async (path) => headOf(path),
 };
 
 /** The same machine, which looks at each path once: many tools share an interpreter. */
@@ -146,49 +133,43 @@ async function inspect(path: string, program: string, question: ProgramQuestion,
   return found === null ? null : path;
 }
 
-async function inspectShebang(path: string, question: ProgramQuestion, machine: Machine, say: Say): Promise<void> {
-  const head = await machine.head(path);
-  if (!head.startsWith("#!")) return;
-  const line = head.slice(2).split("\n")[0] ?? "";
-  if (line.endsWith("\r")) {
-    say(
-      "warning",
-      "shebang_crlf",
-      `The first line of ${clip(path)} ends with CR LF, so its interpreter will not be found`,
-      "Save the script with LF line ends.",
-    );
-    return;
+/** A chain of interpreters that are scripts themselves ends there, as Linux ends it. */
+const MOST_INTERPRETERS = 5;
+
+async function inspectShebang(path: string, question: ProgramQuestion, machine: Machine, say: Say, chain = 1): Promise<void> {
+  const shebang = readShebang(await machine.head(path));
+  if (shebang === null) return;
+  if (shebang.endsWithCr) {
+    const message = `The first line of ${clip(path)} ends with CR LF, so its interpreter will not be found`;
+    return say("warning", "shebang_crlf", message, "Save the script with LF line ends.");
   }
-  const [interpreter = "", ...rest] = line.trim().split(/[ \t]+/);
-  const direct = interpreter === "" || await machine.look(isAbsolute(interpreter) ? interpreter : resolve(question.workspace, interpreter));
-  const remedy = "Install it, or name one that is there in the script's first line.";
-  if (direct === null) {
-    return say("warning", "interpreter_missing", `The interpreter ${clip(interpreter)} of ${clip(path)} does not exist`, remedy);
+  const missing = (what: string) =>
+    say("warning", "interpreter_missing", `The interpreter ${what}`, "Install it, or name one that is there in the script's first line.");
+  const interpreter = resolve(question.workspace, shebang.interpreter);
+  const found = await machine.look(interpreter);
+  if (found === null) return missing(`${clip(shebang.interpreter)} of ${clip(path)} does not exist`);
+  if (!found.executable) return missing(`${clip(shebang.interpreter)} of ${clip(path)} is no file that can be started`);
+  if (isEnv(interpreter)) {
+    const named = await findForEnv(shebang.argument === null ? [] : [shebang.argument], question, machine);
+    if (named === null) return;
+    if (named.path === null) return missing(`"${clip(named.name)}" of ${clip(path)} is not on the PATH that the tool will have`);
+    return chain < MOST_INTERPRETERS ? await inspectShebang(named.path, question, machine, say, chain + 1) : undefined;
   }
-  const named = /(?:^|\/)env$/.test(interpreter) ? namedForEnv(rest.join(" "), question.path) : null;
-  if (named === null) return;
-  const isThere = named.name.includes("/")
-    ? (await machine.look(resolve(question.workspace, named.name)))?.executable === true
-    : await searchPath(named.name, { ...question, path: named.path }, machine) !== null;
-  if (isThere) return;
-  const message = `The interpreter "${clip(named.name)}" of ${clip(path)} is not on the PATH that the tool will have`;
-  say("warning", "interpreter_missing", message, remedy);
+  if (chain < MOST_INTERPRETERS) await inspectShebang(interpreter, question, machine, say, chain + 1);
 }
 
-/** What `env` will start: the kernel gives it all the rest as one word, which only `-S` takes apart. */
-function namedForEnv(rest: string, path: string | undefined): { readonly name: string; readonly path: string | undefined } | null {
-  const split = /^(?:-[iv0]*S|--split-string[= ])\s*(.*)$/.exec(rest);
-  const words = split?.[1] === undefined ? [rest] : split[1].split(/\s+/);
-  let found = path;
-  for (let index = 0; index < words.length; index++) {
-    const word = (words[index] ?? "").replaceAll(/["']/g, "");
-    const setting = /^(\w+)=(.*)$/.exec(word);
-    if (setting?.[1] === "PATH") found = setting[2];
-    if (setting !== null || word === "") continue;
-    if (/^(?:-[uC]|--unset|--chdir)$/.test(word)) index++;
-    else if (!word.startsWith("-")) return { name: word, path: found };
-  }
-  return null;
+/** What `env` will start; null if that is the script itself. */
+async function findForEnv(
+  words: readonly string[],
+  question: ProgramQuestion,
+  machine: Machine,
+): Promise<{ readonly name: string; readonly path: string | null } | null> {
+  const { argv: [name], path = question.path, folder = "." } = readEnvCommand(words);
+  if (name === undefined) return null;
+  const place = { ...question, path, workspace: resolve(question.workspace, folder) };
+  if (!name.includes("/")) return { name, path: await searchPath(name, place, machine) };
+  const found = resolve(place.workspace, name);
+  return { name, path: (await machine.look(found))?.executable === true ? found : null };
 }
 
 /** An empty entry of PATH is the current folder, which is the workspace. */

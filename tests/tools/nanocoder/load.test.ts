@@ -143,8 +143,10 @@ describe("a user's tool in a workspace that is not trusted", () => {
       workspace: root.at("ws"),
       trust,
       env: { PATH: "/usr/bin:/bin", HERE: root.at("ws") },
-      workspaceProgram: (script, { cwd, path }) =>
-        workspaceProgramOf(script, { workspace: root.at("ws"), cwd: resolve(root.at("ws"), cwd), path }),
+      workspacePart: (script, { cwd, path }) => {
+        const word = workspaceProgramOf(script, { workspace: root.at("ws"), cwd: resolve(root.at("ws"), cwd), path });
+        return word === null ? null : `its script, by "${word}",`;
+      },
     };
     const { candidates } = await loadMarkdownTools([{ path: root.at("home/tools"), scope: "user", family: "nanocoder" }], context);
     return candidates.map((candidate) => candidate.kind === "tool" ? candidate.untrusted ?? null : "broken");
@@ -169,7 +171,7 @@ describe("a user's tool in a workspace that is not trusted", () => {
     expect(reasons.map((reason) => reason?.endsWith("may lead into the workspace, and the workspace is not trusted"))).toEqual(
       reasons.map(() => true),
     );
-    expect(reasons[0]).toContain('"./scripts/x.sh", which its script runs,');
+    expect(reasons[0]).toContain('its script, by "./scripts/x.sh", may lead');
   });
 
   test("works if its script runs only what is the machine's or the user's", async () => {
