@@ -4,7 +4,7 @@ import { NOTHING_CAPTURED, type Run } from "../session/launch.ts";
 import type { Plan, Tool } from "../tools/tool.ts";
 import { EarlyTalk } from "./early-talk.ts";
 import { newSpeculationId, now } from "./ids.ts";
-import { fingerprint, isAsPlanned, type ProgramDigests, programDigests } from "./program.ts";
+import { isAsPlanned, type ProgramDigests, programDigests, programFingerprint, saysItsProgram } from "./program.ts";
 import type { TurnPorts } from "./turn.ts";
 
 export interface EarlyRun {
@@ -38,8 +38,10 @@ export function startEarly(wanted: Wanted, ports: TurnPorts, cancelled: AbortSig
   const stop = new AbortController();
   const talk = new EarlyTalk();
   const { durable } = ports.recorder.mustRecord({ type: "start_speculation", at: now(), speculation, name: tool.name, input });
-  const program = programDigests(plan);
-  const begun: Begun = { speculation, plan, program, talk, signal: AbortSignal.any([stop.signal, cancelled]) };
+  const program = programFingerprint(plan);
+  // The call that takes it over wants them: those of a large program are made while the model still writes.
+  const digests = programDigests(plan);
+  const begun: Begun = { speculation, plan, program, digests, talk, signal: AbortSignal.any([stop.signal, cancelled]) };
   const finished = durable.then(() => perform(begun, ports)).then((run) => {
     recordEnd(speculation, run, ports);
     early.run = run;
@@ -48,20 +50,24 @@ export function startEarly(wanted: Wanted, ports: TurnPorts, cancelled: AbortSig
   // A failed append ends the turn through the recorder.
   finished.catch(() => undefined);
   const identity = identityOf(tool.name, input);
-  const early: EarlyRun = { ...wanted, identity, speculation, stop, talk, finished, program: program.then(fingerprint), run: null };
+  const early: EarlyRun = { ...wanted, identity, speculation, stop, talk, finished, program, run: null };
   return early;
 }
 
 interface Begun {
   readonly speculation: string;
   readonly plan: Extract<Plan, { kind: "launch" }>;
-  readonly program: Promise<ProgramDigests>;
+  readonly program: Promise<string>;
+  readonly digests: Promise<ProgramDigests>;
   readonly talk: EarlyTalk;
   readonly signal: AbortSignal;
 }
 
-async function perform({ speculation, plan, program, talk, signal }: Begun, { recorder, supervisor, session }: TurnPorts): Promise<Run> {
-  if (!isAsPlanned(plan, await program)) return UNRUN;
+async function perform(begun: Begun, { recorder, supervisor, session }: TurnPorts): Promise<Run> {
+  const { speculation, plan, program, digests, talk, signal } = begun;
+  if (saysItsProgram(plan) && !isAsPlanned(plan, await digests)) return UNRUN;
+  // What is compared with it later was taken before the start.
+  await program;
   return await supervisor.run({
     session,
     call: speculation,

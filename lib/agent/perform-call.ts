@@ -6,7 +6,7 @@ import type { Outcome, ReapedProcess } from "../session/outcome.ts";
 import type { CallState } from "../session/state.ts";
 import { now } from "./ids.ts";
 import { recordNotices, refuseInherited } from "./judge-call.ts";
-import { fingerprint, isAsPlanned, programDigests } from "./program.ts";
+import { isAsPlanned, programDigests, programFingerprint } from "./program.ts";
 import { type CheckedResult, readRun } from "./read-run.ts";
 import { type Performed, type PlannedCall, type ReadyPlan, runCall, takeOver } from "./run-call.ts";
 import type { Turn, TurnPorts } from "./turn.ts";
@@ -22,10 +22,10 @@ export async function startCall(call: CallState, turn: Turn): Promise<void> {
   if (!tool.read_only) await speculator.discarded();
   const plan = tool.plan(input, ports.planContext(call.call, ports.approver));
   if (plan.kind === "unable") return endUnstarted(call, ports, plan.problem);
-  const digests = await programDigests(plan);
+  const [digests, program] = await Promise.all([programDigests(plan), programFingerprint(plan)]);
   if (!isAsPlanned(plan, digests)) return endUnstarted(call, ports, changedProgram(call.name));
-  const early = await speculator.claim(call.call, input, fingerprint(digests));
-  const planned = { call: call.call, tool, input, plan, digests };
+  const early = await speculator.claim(call.call, input, program);
+  const planned = { call: call.call, tool, input, plan, digests, program };
   if (early !== null) return await recordCall(planned, turn, (durable) => takeOver(early, planned, durable, turn));
   // Nothing new begins once the turn is to stop: the call is settled with it.
   if (!await turn.slots.take(AbortSignal.any([turn.signals.stop, turn.signals.now]))) return;

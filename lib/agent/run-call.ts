@@ -7,7 +7,7 @@ import { toLiveEvent, WireMessage } from "../tools/sdk/wire.ts";
 import type { Plan, Tool } from "../tools/tool.ts";
 import type { Said } from "./early-talk.ts";
 import { now } from "./ids.ts";
-import { fingerprint, type ProgramDigests, programDigests } from "./program.ts";
+import { type ProgramDigests, programFingerprint } from "./program.ts";
 import type { Claimed } from "./speculation.ts";
 import type { Turn, TurnPorts } from "./turn.ts";
 
@@ -19,6 +19,8 @@ export interface PlannedCall {
   readonly input: JsonInput;
   readonly plan: ReadyPlan;
   readonly digests: ProgramDigests;
+  /** What its program is, in one text. */
+  readonly program: string;
 }
 
 export interface Performed {
@@ -76,12 +78,12 @@ export async function takeOver(
 
 /** The call is recorded as started, so it ends here even if it does not run. */
 async function runAfterAll(planned: PlannedCall, turn: Turn): Promise<Performed> {
-  const { tool, plan, digests } = planned;
+  const { tool, plan, program } = planned;
   const { signals, slots } = turn;
   const began = performance.now();
   if (!await slots.take(AbortSignal.any([signals.stop, signals.now]))) return { run: unstarted("cancelled", began) };
   try {
-    if (fingerprint(await programDigests(plan)) === fingerprint(digests)) return await runCall(planned, Promise.resolve(), turn);
+    if (await programFingerprint(plan) === program) return await runCall(planned, Promise.resolve(), turn);
     const problem = `"${tool.name}" was not run again, as its program has changed since this call began. Ask for it again.`;
     return { run: unstarted("cannot_start", began, problem) };
   } finally {

@@ -78,7 +78,7 @@ function checkFolder(cwd: string): string | null {
 type Found = { readonly kind: "found"; readonly path: string } | { readonly kind: "missing"; readonly problem: string };
 
 /** What execvp takes if the environment has no PATH at all. */
-const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
+export const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
 
 /** A bare name is looked up on the child's PATH, never on ours; a path is taken from the child's directory. */
 function findProgram(launch: Program, path: string | undefined): Found {
