@@ -280,7 +280,7 @@ function suppliedByWorkspace(
 }
 
 function pick(env: Readonly<Record<string, string>>, names: readonly string[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(names.map((name) => [name, env[name] ?? ""]));
+  return Object.fromEntries(names.map((name) => [name, Object.hasOwn(env, name) ? env[name] ?? "" : ""]));
 }
 
 function asideNotices({ inert, shadowed }: MergedServers): readonly AgentNotice[] {

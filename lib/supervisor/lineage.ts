@@ -41,10 +41,15 @@ export function carries(lineage: string, entry: string): boolean {
   return entry.endsWith("/") ? `:${lineage}`.includes(`:${entry}`) : `:${lineage}:`.includes(`:${entry}:`);
 }
 
-/** Variables that would turn our own binary, or any Bun, into something else; no child gets them. */
-const STRIPPED = ["BUN_OPTIONS", "BUN_BE_BUN"];
+/** Variables that would turn our own binary into something else. */
+const HOST_SWITCHES = ["BUN_OPTIONS", "BUN_BE_BUN"];
 
-/** The whole environment of a child. */
+/** The environment of what our own binary starts as itself: it must obey none of its switches. */
+export function withoutHostSwitches(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !HOST_SWITCHES.includes(name)));
+}
+
+/** The whole environment of a child. What is inherited has no switches any more; one that is there was set for this child. */
 export function tagEnvironment(
   env: Readonly<Record<string, string>>,
   tags: { readonly lineage: string; readonly session?: string; readonly call?: string },
@@ -52,7 +57,6 @@ export function tagEnvironment(
   const tagged: Record<string, string> = { ...env, [LINEAGE]: tags.lineage };
   if (tags.session !== undefined) tagged["ORRERY_SESSION"] = tags.session;
   if (tags.call !== undefined) tagged["ORRERY_CALL"] = tags.call;
-  for (const name of STRIPPED) delete tagged[name];
   return tagged;
 }
 

@@ -6,7 +6,7 @@ import type { HostLaunch, HostReply, Run } from "../session/launch.ts";
 import type { Census } from "./census.ts";
 import { firstCause, type Stopped } from "./first-cause.ts";
 import { endAll } from "./kill.ts";
-import { tagEnvironment } from "./lineage.ts";
+import { tagEnvironment, withoutHostSwitches } from "./lineage.ts";
 import { LiveOutput } from "./live-output.ts";
 import { MessageRelay } from "./messages.ts";
 import { Capture } from "./output.ts";
@@ -78,7 +78,7 @@ export async function runModuleCall(job: ModuleJob, watch: ProcessWatch, census:
 
 /** What a host that was started ahead starts in the call carries the call's tags too (S2 in spares.ts). */
 function tagged({ launch, host: { tags, entry } }: ModuleJob, spare: Spare): HostLaunch {
-  const env = tagEnvironment(launch.context.env, { ...tags, lineage: `${spare.lineage}:${entry}` });
+  const env = tagEnvironment(withoutHostSwitches(launch.context.env), { ...tags, lineage: `${spare.lineage}:${entry}` });
   return { ...launch, context: { ...launch.context, env } };
 }
 

@@ -10,7 +10,11 @@ import { UNWANTED } from "./first-cause.ts";
 
 const id = v.pipe(v.number(), v.integer());
 const duration = v.pipe(v.number(), v.finite(), v.minValue(0));
-const environment = v.record(v.string(), v.string());
+/** Not `v.record`, which drops names that mean something to JavaScript: `constructor` may be anybody's variable. */
+const environment = v.custom<Readonly<Record<string, string>>>(
+  (value) => typeof value === "object" && value !== null && Object.values(value).every((each) => typeof each === "string"),
+  "an object of strings",
+);
 /** What lies deeper may not pass from thread to thread: a worker that sent it would die. */
 const LEVELS = `of at most ${MAX_DEPTH} levels`;
 const json = v.custom<Json>((value) => value !== undefined && !isTooDeep(value), `JSON ${LEVELS}`);

@@ -196,6 +196,19 @@ describe("environment", () => {
     for (const kept of ["FOO=keep", "GH_TOKEN=mine"]) expect(text).toContain(kept);
     expect(text).not.toContain("BUN_OPTIONS=");
   });
+
+  test("what is inherited and what [env] sets arrive under any name", async () => {
+    await workspace.tool("show", "env", '[env]\nBUN_OPTIONS = "--smol"\nBUN_BE_BUN = "1"\n"__proto__" = "own"\nprototype = "own"');
+    const { text } = await call("show", "{}", { constructor: "inherited", BUN_OPTIONS: "" });
+    for (const line of ["BUN_OPTIONS=--smol", "BUN_BE_BUN=1", "__proto__=own", "prototype=own", "constructor=inherited"]) {
+      expect(text.split("\n")).toContain(line);
+    }
+    await workspace.tool("bare", "env");
+    // No test can hand it over by itself: `spawn` leaves it out.
+    const through = { cwd: workspace.path, home: workspace.home, through: ["env", "__proto__=inherited"] };
+    const { stdout } = await runOrrery(["tools", "call", "bare", "--trust-workspace"], through);
+    expect(stdout.split("\n")).toContain("__proto__=inherited");
+  });
 });
 
 describe("schemas", () => {

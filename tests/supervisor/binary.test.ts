@@ -45,8 +45,9 @@ describe("a compiled program, alone in a folder full of decoys", () => {
     expect(own.reaped.map(({ command }) => command)).toEqual(["sleep"]);
   });
 
-  test("gives no child what would turn it into something else", () => {
-    expect(printed.own.stdout.text).not.toMatch(/BUN_OPTIONS|BUN_BE_BUN|DECOY/);
+  test("gives a child what was set for it, and nothing of the folder's", () => {
+    expect(printed.own.stdout.text).toMatch(/^BUN_BE_BUN=1$/m);
+    expect(printed.own.stdout.text).not.toContain("DECOY");
   });
 
   test("is its own watchdog", async () => {

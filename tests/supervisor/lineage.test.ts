@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { carries, entryOfAnyRuntime, extendLineage, tagEnvironment } from "../../lib/supervisor/lineage.ts";
+import { carries, entryOfAnyRuntime, extendLineage, tagEnvironment, withoutHostSwitches } from "../../lib/supervisor/lineage.ts";
 
 test("a call's lineage ends with its own entry", () => {
   expect(extendLineage("", undefined, "rt", "c1")).toEqual({ value: "rt/c1", entry: "rt/c1" });
@@ -26,7 +26,9 @@ test("a call of an unknown runtime is found by its own id, as a whole", () => {
   expect(carries("a/12", entryOfAnyRuntime("2"))).toBe(false);
 });
 
-test("a child gets its tags and loses what would turn a Bun into something else", () => {
-  const env = tagEnvironment({ A: "1", BUN_OPTIONS: "--x", BUN_BE_BUN: "1" }, { lineage: "rt/c1", session: "s", call: "c1" });
-  expect(env).toEqual({ A: "1", ORRERY_LINEAGE: "rt/c1", ORRERY_SESSION: "s", ORRERY_CALL: "c1" });
+test("a child gets its tags, and what was set for it alone", () => {
+  const env = { A: "1", BUN_OPTIONS: "--x", BUN_BE_BUN: "1" };
+  const tags = { ORRERY_LINEAGE: "rt/c1", ORRERY_SESSION: "s", ORRERY_CALL: "c1" };
+  expect(tagEnvironment(env, { lineage: "rt/c1", session: "s", call: "c1" })).toEqual({ ...env, ...tags });
+  expect(withoutHostSwitches(env)).toEqual({ A: "1" });
 });

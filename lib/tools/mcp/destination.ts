@@ -83,5 +83,5 @@ class Filler {
 }
 
 function pick(env: Readonly<Record<string, string>>, names: readonly string[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(names.flatMap((name) => env[name] === undefined ? [] : [[name, env[name]]]));
+  return Object.fromEntries(names.flatMap((name) => Object.hasOwn(env, name) ? [[name, env[name] ?? ""]] : []));
 }

@@ -3,6 +3,9 @@ import { EXPORT_PREFIX, MAX_VARIABLE_BYTES, sizeOf } from "./exports.ts";
 import { clip } from "../report.ts";
 import { kindOf, type Report } from "./report.ts";
 
+/** By these a call's processes are known. */
+const TAGS: readonly string[] = ["ORRERY_LINEAGE", "ORRERY_SESSION", "ORRERY_CALL"];
+
 /** The `[env]` table; faults go to the report. `topLevel`: keys that belong above it, and easily slide into it. */
 export function readEnv(value: unknown, report: Report, topLevel: readonly string[]): Readonly<Record<string, string>> {
   const env: Record<string, string> = Object.create(null);
@@ -36,6 +39,10 @@ function reportName(name: string, report: Report, topLevel: readonly string[]): 
   if (meant !== null && name === name.toLowerCase()) {
     const message = `"${clip(name)}" stands under [env], so it is a variable of the script and not the manifest's "${meant}"`;
     report.add("warning", "misplaced_key", path, message, "Move it above the first [table], if that is what it was meant to be.");
+  }
+  if (TAGS.includes(name)) {
+    const message = `"${name}" is set by Orrery for every call, so this value has no effect`;
+    report.add("warning", "env_reserved", path, message, "Remove it, or use another name.");
   }
   if (name.startsWith(EXPORT_PREFIX)) {
     const message = `"${clip(name)}" looks like an input; an input of that name will not be exported`;

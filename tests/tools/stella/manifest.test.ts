@@ -271,6 +271,7 @@ describe("[env]", () => {
 
   test("is warned of a name that looks like an input", async () => {
     expect(await summaryOf(withEnv('STELLA_INPUT_PATH = "x"'))).toEqual(["warning env_input_prefix 7:1"]);
+    expect(await summaryOf(withEnv('ORRERY_CALL = "x"'))).toEqual(["warning env_reserved 7:1"]);
   });
 
   test("called __proto__ is a variable and changes nothing else (Appendix A 2)", async () => {
