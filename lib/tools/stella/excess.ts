@@ -3,8 +3,9 @@ import type { TomlTable } from "smol-toml";
 import { clip } from "../report.ts";
 import type { Report } from "./report.ts";
 
-/** Levels that dotted keys and headers may reach, and the length of one key: no manifest needs nearly as much. */
-const MAX_KEY_DEPTH = 256;
+/** Levels of tables and arrays, however they are written, and the length of one key: no manifest needs nearly as much. */
+export const MAX_TABLE_DEPTH = 256;
+export const TOO_DEEP = `The tables are nested deeper than ${MAX_TABLE_DEPTH} levels`;
 const MAX_KEY_LENGTH = 1024;
 
 /** What is too long or too deep is reported and taken out, so that the rest can be read for the rest's price. */
@@ -42,9 +43,8 @@ function findExcess(table: TomlTable): Excess | null {
         return { code: "key_too_long", path: [...pathOf(branch), key], message, remedy: "Give it a shorter name." };
       }
       if (typeof value !== "object" || value === null || value instanceof Date) continue;
-      if (branch.depth === MAX_KEY_DEPTH) {
-        const message = `The tables are nested deeper than ${MAX_KEY_DEPTH} levels`;
-        return { code: "too_deep", path: pathOf(branch), message, remedy: "Use fewer levels." };
+      if (branch.depth === MAX_TABLE_DEPTH) {
+        return { code: "too_deep", path: pathOf(branch), message: TOO_DEEP, remedy: "Use fewer levels." };
       }
       open.push({ value, key, parent: branch, depth: branch.depth + 1 });
     }

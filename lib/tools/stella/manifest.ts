@@ -8,7 +8,7 @@ import { nearest } from "../nearest.ts";
 import type { Schema } from "../schema.ts";
 import type { Approval } from "../tool.ts";
 import { readEnv } from "./env-table.ts";
-import { withoutExcess } from "./excess.ts";
+import { MAX_TABLE_DEPTH, TOO_DEEP, withoutExcess } from "./excess.ts";
 import { reportMisplaced } from "./misplaced.ts";
 import { readName } from "./name.ts";
 import { createLocator } from "./positions.ts";
@@ -45,7 +45,6 @@ export const DEFAULT_TIMEOUT_MS = 30_000;
 export const MAX_TIMEOUT_MS = 600_000;
 /** One argument is one string for the kernel, which takes 128 KiB. */
 const MAX_ARGUMENT_BYTES = 131_071;
-const MAX_DEPTH = 100;
 
 /** Top-level keys that mean something here. */
 export const KNOWN_KEYS: readonly string[] = [
@@ -105,14 +104,20 @@ function parseToml(text: string): Toml {
   }
   try {
     // As bigints, integers can be told from floats: `timeout_ms = 5.0` is not an integer.
-    return { table: parse(text, { integersAsBigInt: true, maxDepth: MAX_DEPTH }) };
+    return { table: parse(text, { integersAsBigInt: true, maxDepth: MAX_TABLE_DEPTH }) };
   } catch (error) {
     if (error instanceof TomlError) {
+      if (error.message.includes("excessively nested")) return { diagnostic: tooDeep(error) };
       const reason = error.message.split("\n")[0]?.replace(/^Invalid TOML document: /, "") ?? "";
       return syntaxError(`Not valid TOML: ${reason}`, { line: error.line, column: error.column });
     }
     return syntaxError(`Not valid TOML: ${error instanceof Error ? error.message : String(error)}`);
   }
+}
+
+/** Of tables and arrays in one value the parser itself counts the levels. */
+function tooDeep({ line, column }: Position): Diagnostic {
+  return { severity: "error", code: "too_deep", message: TOO_DEEP, line, column, remedy: "Use fewer levels." };
 }
 
 function syntaxError(

@@ -6,7 +6,6 @@ import { nameExports } from "./exports.ts";
 import { clip } from "../report.ts";
 import { kindOf, type Report } from "./report.ts";
 
-const MAX_DEPTH = 70;
 const SHOWN_POINTER = 200;
 const DATE_REMEDY = "Put it in quotes if it is meant as text, or write what the keyword takes.";
 
@@ -82,7 +81,7 @@ function reportCollisions(properties: readonly string[], report: Report): void {
   }
 }
 
-/** TOML as JSON, and the places of what JSON does not have, which are reported. */
+/** TOML as JSON, which is nested no deeper than `excess.ts` lets it, and the places of what JSON does not have, which are reported. */
 class JsonCopy {
   readonly #report: Report;
   readonly #refused = new Set<string>();
@@ -92,11 +91,6 @@ class JsonCopy {
   }
 
   of(value: unknown, path: readonly string[]): unknown {
-    if (path.length > MAX_DEPTH) {
-      const message = `The schema is nested deeper than ${MAX_DEPTH} levels`;
-      this.#report.add("error", "schema_too_large", path, message, "Leave the inner parts open, and check them in the tool.");
-      return null;
-    }
     if (typeof value === "bigint") return this.#integer(value, path);
     if (typeof value === "number" && !Number.isFinite(value)) {
       return this.#refuse(infinite(value), "Leave it out, or write a smaller number.", path);

@@ -303,12 +303,12 @@ describe("validation", () => {
       `${
         head("bash", `["\\u0000", "${"a".repeat(140_000)}"]`)
       }timeout_ms = 700000\n[env]\nA = "\\u0000"\n"A=B" = "x"\nSTELLA_INPUT_A = "x"`,
-      `${head("large_env")}[env]\nB = "${"b".repeat(140_000)}"`,
+      `${head("large_env")}[env]\nORRERY_CALL = "x"\nB = "${"b".repeat(140_000)}"`,
       `${head("properties")}[input_schema.properties]\n"" = {}\nb-b = {}\nb_b = {}`,
       `${
         head("task_start")
       }[input_schema]\ntype = "array"\n"$schema" = "https://example.com/${long}"\n[input_schema.properties]\n"" = {}\na = 5\nb-b = {}\nb_b = {}\nc = { pattern = "(" }\nd = { pattern = "(?<=x)" }\ne = { "$ref" = "#/${long}" }\nf = { minimum = "x" }\ng = { maximum = nan }\nh = { not = 5 }`,
-      `${head("deep")}[input_schema${".properties.a".repeat(40)}]\ntimeout_ms = 5`,
+      `${head("deep")}[input_schema${".properties.a".repeat(70)}]\ntimeout_ms = 5`,
       `${head("deeper")}[${"a.".repeat(300)}a]\nx = {}`,
       `${head("key_long")}${long} = 5`,
       `${head("many")}${Array.from({ length: 300 }, (_none, index) => `k${index} = 1`).join("\n")}`,

@@ -484,13 +484,43 @@ describe("parsing", () => {
     expect((await diagnosticsOf(schema)).map(({ code }) => code)).toContain("schema_too_large");
   });
 
+  test("takes as many levels of tables and of schemas as the page says, however they are written", async () => {
+    const errorsOf = async (text: string) =>
+      (await diagnosticsOf(text)).flatMap(({ severity, code }) => severity === "info" || code === "unknown_key" ? [] : [code]);
+    const schemas: readonly ((levels: number) => string)[] = [
+      (levels) => `[input_schema${".properties.a".repeat(levels)}]\n`,
+      (levels) => `input_schema = ${"{ properties = { a = ".repeat(levels)}{}${" } }".repeat(levels)}\n`,
+      (levels) => `[input_schema]\n${"not.".repeat(levels)}type = "string"\n`,
+      (levels) => `[input_schema]\nallOf = ${"[{ allOf = ".repeat(levels - 1)}[{}]${" }]".repeat(levels - 1)}\n`,
+    ];
+    for (const schema of schemas) {
+      expect([await errorsOf(MINIMAL + schema(64)), await errorsOf(MINIMAL + schema(65))]).toEqual([[], ["schema_too_large"]]);
+    }
+    const tables: readonly ((levels: number) => string)[] = [
+      (levels) => `x = ${"[".repeat(levels)}${"]".repeat(levels)}\n`,
+      (levels) => `x = ${"{ a = ".repeat(levels - 1)}{}${" }".repeat(levels - 1)}\n`,
+      (levels) => `[x${".a".repeat(levels - 1)}]\n`,
+      (levels) => `[input_schema]\ndefault${".a".repeat(levels - 2)} = {}\n`,
+    ];
+    for (const table of tables) {
+      expect([await errorsOf(MINIMAL + table(256)), await errorsOf(MINIMAL + table(257))]).toEqual([[], ["too_deep"]]);
+    }
+    expect(await diagnosticsOf(`${MINIMAL}x = ${"[".repeat(5000)}`)).toMatchObject([{ code: "too_deep", line: 5 }]);
+  });
+
   const HEAD = 'name = "ab"\ndescription = "d"\ncommand = ["x"]\ntimeout_ms = 5\n';
   const lines = (count: number, line: (index: number) => string) => Array.from({ length: count }, (_none, index) => line(index)).join("\n");
   const path = (parts: number) => Array.from({ length: parts }, () => "a").join(".");
   const shapes: readonly (readonly [string, () => string, string])[] = [
     ["a key of a hundred thousand parts", () => `input_schema.${path(100_000)} = 1\n`, "too_deep"],
     ["a header of a hundred thousand parts", () => `[input_schema.${path(100_000)}]\n`, "too_deep"],
-    ["deep keys beside deep keys", () => `[input_schema]\n${lines(1000, (index) => `${path(90)}.k${index} = 1`)}`, "schema_too_large"],
+    ["deep keys beside deep keys", () => `[input_schema]\n${lines(1000, (index) => `${path(90)}.k${index} = 1`)}`, "no_error"],
+    ["keys as deep as they may be", () => `[input_schema]\n${lines(400, (index) => `${path(250)}.k${index} = 1`)}`, "no_error"],
+    [
+      "lists as deep as they may be",
+      () => `[input_schema]\n${lines(400, (i) => `k${i} = ${"[".repeat(250)}1${"]".repeat(250)}`)}`,
+      "no_error",
+    ],
     [
       "references that lead nowhere",
       () => `[input_schema.properties]\n${lines(5000, (i) => `p${i} = { "$ref" = "#/$defs/n${i}" }`)}`,
