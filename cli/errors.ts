@@ -17,8 +17,11 @@ export async function explain(shell: Shell, error: unknown): Promise<Failure> {
     return { ending, message };
   }
   if (isSystemError(error)) {
-    shell.err.write(`orrery: Cannot go on, as the system refuses: ${message}\n`);
-    return { ending: "failed", message };
+    // The host has put U+FFFD in the place of what it could not read, so that nothing is found there.
+    const isMangled = "code" in error && error.code === "ENOENT" && message.includes("\uFFFD");
+    const told = isMangled ? `${message}; a name in this path is not UTF-8: rename it` : message;
+    shell.err.write(`orrery: Cannot go on, as the system refuses: ${told}\n`);
+    return { ending: "failed", message: told };
   }
   const stack = error instanceof Error ? error.stack ?? message : message;
   shell.err.write(`orrery: Internal error, please report it: ${stack}\n`);
@@ -26,7 +29,7 @@ export async function explain(shell: Shell, error: unknown): Promise<Failure> {
 }
 
 /** What the machine refuses (a full disk, a folder that is not ours) is no fault of the program. */
-function isSystemError(error: unknown): boolean {
+function isSystemError(error: unknown): error is Error {
   return error instanceof Error && "syscall" in error && "code" in error && /^E[A-Z]+$/.test(String(error.code));
 }
 

@@ -2,6 +2,7 @@
 import { readdirSync } from "node:fs";
 import { extname, join } from "node:path";
 import type { Launch, Run } from "../session/launch.ts";
+import { distinctFolders } from "../tools/folder-names.ts";
 import type { SdkFolder, SdkLoadContext } from "../tools/sdk/load.ts";
 import type { LoadedTools, LoadTrust, ValidatedFile } from "../tools/tool-folder.ts";
 import type { Policy, PolicyOptions } from "./policy.ts";
@@ -13,10 +14,11 @@ type Place = Pick<PolicyOptions, "workspace" | "paths">;
 
 /** Folders that may hold such files, in order of precedence. */
 export function moduleFolders({ workspace, paths }: Place): readonly SdkFolder[] {
-  return [
+  const folders: readonly SdkFolder[] = [
     { path: join(workspace, ".orrery/tools"), scope: "workspace" },
     { path: join(paths.config, "tools"), scope: "user" },
   ];
+  return distinctFolders(folders, workspace);
 }
 
 /** Whoever has no such files does not wait for the code that knows them. */

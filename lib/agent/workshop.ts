@@ -1,5 +1,4 @@
 /** What one workspace offers: its tools, and what the gate says of them. */
-import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Environment, Paths } from "../config/paths.ts";
 import type { ToolGroup } from "../gate/switches.ts";
@@ -11,6 +10,7 @@ import { builtinTools } from "../tools/builtin/tools.ts";
 import type { LoadContext } from "../tools/nanocoder/load.ts";
 import { personalDirectory } from "../tools/nanocoder/windows.ts";
 import type { LoadContext as ManifestContext } from "../tools/stella/load.ts";
+import { distinctFolders, isWorthALook } from "../tools/folder-names.ts";
 import type { LoadedTools, LoadTrust, ToolFolder } from "../tools/tool-folder.ts";
 import type { Tool } from "../tools/tool.ts";
 import { loadModules, moduleFolders, type RunAside } from "./tool-modules.ts";
@@ -153,17 +153,18 @@ export function manifestFolders(workspace: string, paths: Paths, env: Environmen
     ...(env["XDG_CONFIG_HOME"] === undefined || env["XDG_CONFIG_HOME"] === "" ? [] : [join(env["XDG_CONFIG_HOME"], "stella/tools")]),
     ...(paths.home === null ? [] : [join(paths.home, ".stella/tools")]),
   ];
-  return [
+  const folders: readonly ToolFolder[] = [
     { path: join(workspace, ".orrery/tools"), scope: "workspace", family: "orrery" },
     { path: join(workspace, ".stella/tools"), scope: "workspace", family: "stella" },
     { path: join(paths.config, "tools"), scope: "user", family: "orrery" },
-    ...[...new Set(stella)].map((path) => ({ path, scope: "user", family: "stella" }) as const),
+    ...stella.map((path) => ({ path, scope: "user", family: "stella" }) as const),
   ];
+  return distinctFolders(folders, workspace);
 }
 
 /** The reader of manifests is not even loaded where there is no folder for them. */
 async function loadStella(folders: readonly ToolFolder[], context: By<ManifestContext>): Promise<LoadedTools> {
-  if (!folders.some(({ path }) => existsSync(path))) return NOTHING_FOUND;
+  if (!folders.some(({ path }) => isWorthALook(path))) return NOTHING_FOUND;
   const [{ loadManifests }, place] = await Promise.all([import("../tools/stella/load.ts"), import("../gate/program-place.ts")]);
   return await loadManifests(folders, context(place));
 }
@@ -175,7 +176,7 @@ type By<Context> = (place: typeof import("../gate/program-place.ts")) => Context
 async function loadMarkdown(options: PolicyOptions, context: By<LoadContext>): Promise<LoadedTools> {
   const folders = markdownFolders(options);
   const places = [join(options.workspace, ".nanocoder"), ...folders.map(({ path }) => path)];
-  if (!places.some((path) => existsSync(path))) return NOTHING_FOUND;
+  if (!places.some((path) => isWorthALook(path))) return NOTHING_FOUND;
   const [{ loadMarkdownTools }, place] = await Promise.all([import("../tools/nanocoder/load.ts"), import("../gate/program-place.ts")]);
   return await loadMarkdownTools(folders, context(place));
 }
@@ -185,12 +186,13 @@ export function markdownFolders(
   { workspace, paths, env, platform }: Pick<PolicyOptions, "workspace" | "paths" | "env" | "platform">,
 ): readonly ToolFolder[] {
   const personal = personalDirectory(platform, env, paths.home);
-  return [
+  const folders: readonly ToolFolder[] = [
     { path: join(workspace, ".orrery/tools"), scope: "workspace", family: "orrery" },
     { path: join(workspace, ".nanocoder/tools"), scope: "workspace", family: "nanocoder" },
     { path: join(paths.config, "tools"), scope: "user", family: "orrery" },
     ...(personal === null ? [] : [{ path: personal, scope: "user", family: "nanocoder" } as const]),
   ];
+  return distinctFolders(folders, workspace);
 }
 
 /** What does not run here and the command that would change it; null if nothing is inert. */

@@ -2,11 +2,12 @@
  * The files of a tool directory. Nothing in a directory can stop the others from being read: what cannot be read is
  * a diagnostic for its path. Links are followed; devices, pipes and folders are never opened.
  */
-import { existsSync } from "node:fs";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
-import type { Diagnostic, Position } from "./diagnostic.ts";
+import { calledName } from "../platform/called.ts";
 import { sha256 } from "../platform/digest.ts";
+import type { Diagnostic, Position } from "./diagnostic.ts";
+import { listFolder } from "./folder-names.ts";
 
 export type ToolFile =
   | { readonly kind: "text"; readonly path: string; readonly text: string; /** SHA-256 of its bytes. */ readonly digest: string }
@@ -19,7 +20,7 @@ const AT_ONCE = 32;
 
 /** Files with exactly this extension (`.toml`), sorted by name, not of subfolders. A missing directory has none. */
 export async function readToolFiles(directory: string, extension: string): Promise<readonly ToolFile[]> {
-  const names = (await namesIn(directory)).filter((name) => extname(name) === extension).sort();
+  const names = (await listFolder(directory)).names.filter((name) => extname(name) === extension).sort();
   const files: ToolFile[] = [];
   for (let start = 0; start < Math.min(names.length, MAX_FILES); start += AT_ONCE) {
     const batch = names.slice(start, Math.min(start + AT_ONCE, MAX_FILES));
@@ -47,24 +48,36 @@ export interface IgnoredFile {
   readonly diagnostics: readonly [Diagnostic];
 }
 
-const MAX_IGNORED = 100;
+/** So many are named to a session, where each is an event; whoever asks for a check gets as many as are read. */
+const MAX_TOLD = 100;
 
-/** Every file that is not read, and every folder with files that would be read outside of it. */
-export async function findIgnoredFiles(directory: string, extensions: Extensions): Promise<readonly IgnoredFile[]> {
-  const { names: found, problem } = await list(directory);
+/**
+ * Every file that is not read, and every folder with files that would be read outside of it.
+ * @param who asks: a session, or somebody who has the files checked.
+ */
+export async function findIgnoredFiles(
+  directory: string,
+  extensions: Extensions,
+  who: "session" | "check" = "check",
+): Promise<readonly IgnoredFile[]> {
+  const { names: found, problem } = await listFolder(directory);
   if (problem !== null) return [unlisted(directory, problem)];
   const names = found.filter((name) => !extensions.read.includes(extname(name))).toSorted();
   const ignored: IgnoredFile[] = [];
   for (const name of names) {
     const path = join(directory, name);
     const why = await whyIgnored(path, name, extensions);
-    if (why !== null) ignored.push({ path, diagnostics: [{ severity: "info", code: "ignored_file", ...why }] });
-    if (ignored.length < MAX_IGNORED) continue;
-    const message = `There are at least ${MAX_IGNORED} files here that are not read; the others are not named`;
-    const remedy = "Keep what is no tool in another folder.";
-    return [...ignored, { path: directory, diagnostics: [{ severity: "info", code: "ignored_file", message, remedy }] }];
+    if (why === null) continue;
+    if (ignored.length >= (who === "session" ? MAX_TOLD : MAX_FILES)) return [...ignored, others(directory, ignored.length, who)];
+    ignored.push({ path, diagnostics: [{ severity: "info", code: "ignored_file", ...why }] });
   }
   return ignored;
+}
+
+function others(path: string, told: number, who: "session" | "check"): IgnoredFile {
+  const message = `More than ${told} files here are not read; the others are not named`;
+  const remedy = `Keep what is no tool in another folder${who === "session" ? `; ${calledName()} tools --validate names more` : ""}.`;
+  return { path, diagnostics: [{ severity: "info", code: "ignored_file", message, remedy }] };
 }
 
 function unlisted(path: string, problem: string): IgnoredFile {
@@ -83,7 +96,8 @@ async function whyIgnored(path: string, name: string, { read, reserved, telling 
     return { message: `${message}; an editor or the system has left it`, remedy: "Remove it, if it is not in use." };
   }
   if (looksLikeTool(name, read)) return namesake(name, read);
-  const found = await stat(path).catch(() => null);
+  const found = await stat(path).catch((error: unknown) => isMangled(path, error) ? MANGLED : null);
+  if (found === MANGLED) return { message: `This is not read, as ${NO_UTF8_NAME}`, remedy: "Rename it, best with ASCII letters alone." };
   if (found?.isDirectory() === true) return await folderProblem(path, telling);
   if (reserved.includes(extname(name))) {
     return {
@@ -138,7 +152,7 @@ function quoted(extensions: readonly string[]): string {
 }
 
 async function folderProblem(path: string, extensions: readonly string[]): Promise<Problem | null> {
-  const inside = (await namesIn(path)).filter((name) => extensions.includes(extname(name).toLowerCase()));
+  const inside = (await listFolder(path)).names.filter((name) => extensions.includes(extname(name).toLowerCase()));
   if (inside.length === 0) return null;
   return {
     message: `This folder is not looked into, and it has ${
@@ -146,21 +160,6 @@ async function folderProblem(path: string, extensions: readonly string[]): Promi
     }`,
     remedy: "Move what is a tool into the folder above.",
   };
-}
-
-async function namesIn(directory: string): Promise<readonly string[]> {
-  return (await list(directory)).names;
-}
-
-/** Most projects lack most of the directories that are looked at; what is there and cannot be listed is a problem. */
-async function list(directory: string): Promise<{ readonly names: readonly string[]; readonly problem: string | null }> {
-  // Asked without the detour over another thread: a run looks at all of them before its first request.
-  if (!existsSync(directory)) return { names: [], problem: null };
-  try {
-    return { names: await readdir(directory), problem: null };
-  } catch (error) {
-    return { names: [], problem: error instanceof Error ? error.message : String(error) };
-  }
 }
 
 async function readToolFile(path: string): Promise<ToolFile> {
@@ -177,8 +176,17 @@ async function readToolFile(path: string): Promise<ToolFile> {
     if (text !== null) return { kind: "text", path, text, digest: sha256(bytes) };
     return unreadable(path, "it is not UTF-8 from here on", "Save it as UTF-8.", positionAfter(soundPart(bytes)));
   } catch (error) {
+    if (isMangled(path, error)) return unreadable(path, NO_UTF8_NAME, "Rename it, best with ASCII letters alone.");
     return unreadable(path, error instanceof Error ? error.message : String(error), "Make it a file that can be read here, or remove it.");
   }
+}
+
+const MANGLED = Symbol("a name that is not UTF-8");
+const NO_UTF8_NAME = "its name is not UTF-8, and so cannot be given to anything";
+
+/** The hosts put U+FFFD in the place of what is not UTF-8: then nothing is there under the name that we were given. */
+function isMangled(path: string, error: unknown): boolean {
+  return basename(path).includes("\uFFFD") && (error as NodeJS.ErrnoException).code === "ENOENT";
 }
 
 /** The text, byte order mark included, or null. */

@@ -103,9 +103,9 @@ const EXTENSIONS: Readonly<Record<Family, Extensions>> = {
 };
 
 /** A word on each file of these folders that nothing reads. */
-export async function ignoredFiles(folders: readonly ToolFolder[]): Promise<readonly ValidatedFile[]> {
+export async function ignoredFiles(folders: readonly ToolFolder[], who: "session" | "check"): Promise<readonly ValidatedFile[]> {
   const byPath = new Map(folders.map(({ path, family }) => [path, EXTENSIONS[family]]));
-  return (await Promise.all([...byPath].map(([path, extensions]) => findIgnoredFiles(path, extensions)))).flat();
+  return (await Promise.all([...byPath].map(([path, extensions]) => findIgnoredFiles(path, extensions, who)))).flat();
 }
 
 export function toNotice(path: string, diagnostic: Diagnostic): Notice {

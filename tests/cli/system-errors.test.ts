@@ -96,3 +96,9 @@ test("any other error of the system is no internal error", async () => {
   await explain(heard, new Error("a bug"));
   expect(said).toContain("Internal error");
 });
+
+test.skipIf(onDeno)("a workspace whose name is not UTF-8 is told as such (not Deno: it does not start there)", async () => {
+  const through = ["/bin/sh", "-c", 'folder="$0/$(printf "lat\\\\351")"; mkdir -p "$folder" && cd "$folder" && exec "$@"', home];
+  const { code, stderr } = await runOrrery(["tools"], { home, through });
+  expect([code, stderr]).toEqual([1, expect.stringContaining("a name in this path is not UTF-8: rename it")]);
+}, 30_000);

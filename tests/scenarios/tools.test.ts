@@ -327,6 +327,21 @@ describe("orrery tools --validate", () => {
     expect((await orrery("tools")).stderr).toContain("UP.TOML");
   });
 
+  test("one folder under two paths is read once, and a link to nowhere in the place of one is an error", async () => {
+    await workspace.write(".stella/tools/a.toml", manifest("once"));
+    await workspace.write("bin/x", "#!/bin/sh\n");
+    await chmod(join(workspace.path, "bin/x"), 0o755);
+    await mkdir(join(workspace.path, ".orrery"));
+    await symlink("../.stella/tools", join(workspace.path, ".orrery/tools"));
+    expect((await list("--trust-workspace")).find("once")).toMatchObject([{ status: "offered" }]);
+    const before = await check();
+    expect([before.code, before.files.map(({ tool }) => tool)]).toEqual([0, ["once"]]);
+    await symlink("gone", join(workspace.path, ".nanocoder"));
+    const { code, files } = await check();
+    expect([code, files.at(-1)?.diagnostics.map((said) => said.code)]).toEqual([5, ["unreadable"]]);
+    expect((await list()).notices.map((notice) => notice.code)).toContain("unreadable");
+  }, 30_000);
+
   test("a user's tool that hands a workspace's file to a runner is inert until the workspace is trusted", async () => {
     const commands = [["sh", "check.sh"], ["python3", "check.py"], ["/usr/bin/env", "scripts/x.sh"], ["env", "-i", "bash", "./x.sh"]];
     for (const [index, command] of commands.entries()) {

@@ -40,7 +40,7 @@ export interface ScriptPlace {
 /** Reads every folder. Nothing in one file keeps another from being loaded, and nothing is started. */
 export async function loadMarkdownTools(folders: readonly ToolFolder[], context: LoadContext): Promise<LoadedTools> {
   const loaded = await forEachFile(folders, context, (file, folder, parsed) => loadFile(file, folder, parsed, context));
-  const aside = await leftovers(folders, context.workspace);
+  const aside = await leftovers(folders, context.workspace, "session");
   return {
     candidates: loaded.flatMap(({ candidates }) => candidates),
     notices: [
@@ -61,7 +61,7 @@ export async function validateMarkdownTools(
     const { name, namePosition, diagnostics } = parsed;
     return { path: file.path, ...(name === null ? {} : { tool: name, nameAt: () => namePosition }), diagnostics };
   });
-  return [...validated, ...await leftovers(folders, context.workspace)];
+  return [...validated, ...await leftovers(folders, context.workspace, "check")];
 }
 
 /** In a folder that is for no format Markdown is mostly text for people. */
@@ -125,7 +125,7 @@ function partOf({ pieces, cwd, env: own }: Definition, { workspacePart, env: giv
 }
 
 /** What Nanocoder has besides flat Markdown tools, and what is not loaded here. */
-async function leftovers(folders: readonly ToolFolder[], workspace: string): Promise<readonly ValidatedFile[]> {
+async function leftovers(folders: readonly ToolFolder[], workspace: string, who: "session" | "check"): Promise<readonly ValidatedFile[]> {
   const skills = (await findSkillTools(workspace)).map((path): ValidatedFile => ({
     path,
     diagnostics: [{
@@ -136,5 +136,5 @@ async function leftovers(folders: readonly ToolFolder[], workspace: string): Pro
     }],
   }));
   // The other folders are those of the Stella format too, which tells of them.
-  return [...await ignoredFiles(folders.filter(({ family }) => family === "nanocoder")), ...skills];
+  return [...await ignoredFiles(folders.filter(({ family }) => family === "nanocoder"), who), ...skills];
 }

@@ -28,7 +28,9 @@ export interface LoadContext extends LoadPlace {
 export async function loadManifests(folders: readonly ToolFolder[], given: LoadContext): Promise<LoadedTools> {
   const context = { ...given, machine: rememberLooks(given.machine ?? thisMachine) };
   const loaded = await forEachFile(folders, (file, folder) => loadFile(file, folder, context));
-  const ignored = (await ignoredFiles(folders)).flatMap(({ path, diagnostics }) => diagnostics.map((said) => toNotice(path, said)));
+  const ignored = (await ignoredFiles(folders, "session")).flatMap(({ path, diagnostics }) =>
+    diagnostics.map((said) => toNotice(path, said))
+  );
   return { candidates: loaded.flatMap(({ candidates }) => candidates), notices: [...loaded.flatMap(({ notices }) => notices), ...ignored] };
 }
 
@@ -45,7 +47,7 @@ export async function validateManifests(
     if (parsed.name === null) return { path: file.path, diagnostics };
     return { path: file.path, tool: parsed.name, diagnostics, nameAt: () => findPositions(file.text).of(["name"]) };
   });
-  return [...checked, ...await ignoredFiles(folders)];
+  return [...checked, ...await ignoredFiles(folders, "check")];
 }
 
 const AT_ONCE = 16;

@@ -118,12 +118,12 @@ describe("loading", () => {
     expect(checked.every(([, , remedy]) => remedy !== "")).toBe(true);
   });
 
-  test("names at most a hundred of them, and says that there are more", async () => {
+  test("names a hundred of them to a session, and all to whoever checks", async () => {
     await using root = await makeFolder();
     await Promise.all(Array.from({ length: 150 }, (_, index) => root.write(`.nanocoder/tools/${index}.txt`, "")));
-    const files = await validateMarkdownTools(folders(root), { workspace: root.path });
-    expect(files.length).toBe(101);
-    expect(files.at(-1)).toMatchObject({ path: root.at(".nanocoder/tools"), diagnostics: [{ code: "ignored_file" }] });
+    expect((await validateMarkdownTools(folders(root), { workspace: root.path })).length).toBe(150);
+    const { notices } = (await toolboxOf(root)).box;
+    expect([notices.length, notices.at(-1)?.text.startsWith(`${root.at(".nanocoder/tools")}: More than 100`)]).toEqual([101, true]);
   });
 
   test("finds nothing where there is nothing", async () => {
