@@ -5,6 +5,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { isAbsolute, resolve } from "node:path";
 import { mountWith } from "../platform/mounts.ts";
+import { headOf, readShebang } from "../platform/shebang.ts";
 import { type SpawnedProcess, type SpawnFailure, spawnProcess, type SpawnRequest } from "../platform/spawn.ts";
 import type { ProcessLaunch } from "../session/launch.ts";
 
@@ -85,13 +86,26 @@ function findProgram(launch: Program, path: string | undefined): Found {
   const name = launch.argv[0] ?? "";
   if (name === "") return { kind: "missing", problem: "the name of the program is empty (ENOENT)" };
   if (name.includes("/")) return judge(isAbsolute(name) ? name : resolve(launch.cwd, name));
+  if (/^\.\.?$/.test(name)) return { kind: "missing", problem: `${quote(name)} is a folder, and no program (EACCES)` };
   let refused: Found | null = null;
   for (const folder of (path ?? DEFAULT_PATH).split(":")) {
-    const found = judge(resolve(launch.cwd, folder, name));
+    const candidate = resolve(launch.cwd, folder, name);
+    // A folder of that name is not what was meant.
+    if (isFolder(candidate)) continue;
+    const found = judge(candidate);
     if (found.kind === "found") return found;
     if (found.problem.includes("EACCES")) refused ??= found;
   }
   return refused ?? { kind: "missing", problem: `there is no such program on PATH ${quote(path ?? DEFAULT_PATH)} (ENOENT)` };
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    // What it is instead, `judge` says.
+    return false;
+  }
 }
 
 function judge(path: string): Found {
@@ -117,7 +131,7 @@ function refusalOf(path: string): string {
 function explain(failure: SpawnFailure, path: string): string {
   switch (failure.code) {
     case "ENOENT":
-      return `the interpreter that the first line of ${quote(path)} names is missing (ENOENT)`;
+      return missingInterpreter(path);
     case "E2BIG":
       return "the arguments and the environment are too long for this system (E2BIG): Linux takes 128 KiB in one argument or variable, and some MiB in all";
     case "EACCES":
@@ -130,6 +144,19 @@ function explain(failure: SpawnFailure, path: string): string {
     default:
       return `${failure.message} (${failure.code})`;
   }
+}
+
+function missingInterpreter(path: string): string {
+  const shebang = readShebang(headOf(path));
+  const { interpreter, argument, endsWithCr } = shebang ?? { interpreter: "", argument: null, endsWithCr: false };
+  if (endsWithCr && argument === null) {
+    return `the first line of ${quote(path)} ends with CR LF, and no interpreter is called ${
+      quote(interpreter)
+    } (ENOENT): save it with LF line ends`;
+  }
+  return `the interpreter${shebang === null ? "" : ` ${quote(interpreter)}`} that the first line of ${
+    quote(path)
+  } names is missing (ENOENT)`;
 }
 
 function quote(text: string): string {

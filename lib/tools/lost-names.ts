@@ -3,7 +3,7 @@
  * name from nobody, except from another broken one: both may be repaired.
  */
 import { dirname } from "node:path";
-import { type Diagnostic, hasErrors, inOrder } from "./diagnostic.ts";
+import { type Diagnostic, hasErrors, inOrder, type Position } from "./diagnostic.ts";
 import type { CheckedFile, ValidatedFile } from "./tool-folder.ts";
 
 /** @param order folders by precedence. In one folder the first file by name comes first. */
@@ -17,7 +17,7 @@ export function withLostNames(files: readonly CheckedFile[], order: readonly str
     for (const name of namesIn(file)) {
       const owner = owners.get(name);
       if (owner === undefined || (!isBroken && hasErrors(owner.diagnostics))) owners.set(name, file);
-      else lost.set(file, [...lost.get(file) ?? [], describeLoss(name, file, owner)]);
+      else lost.set(file, [...lost.get(file) ?? [], describeLoss(name, toLoser(file), owner.path)]);
     }
   }
   return files.map((file) => {
@@ -30,13 +30,25 @@ export function namesIn({ tool, tools = tool === undefined ? [] : [tool] }: Vali
   return tools;
 }
 
-function describeLoss(name: string, { path, tools, nameAt }: CheckedFile, owner: ValidatedFile): Diagnostic {
-  const isSame = dirname(path) === dirname(owner.path);
+function toLoser({ path, tools, nameAt }: CheckedFile): Loser {
+  return { path, isOneOfSeveral: tools !== undefined, nameAt };
+}
+
+/** A file, or one of several tools of a file in code, that loses its name. */
+export interface Loser {
+  readonly path: string;
+  readonly isOneOfSeveral: boolean;
+  readonly nameAt?: (() => Position | null) | undefined;
+}
+
+/** In the same words for a session and for whoever has the files checked. */
+export function describeLoss(name: string, { path, isOneOfSeveral, nameAt }: Loser, owner: string): Diagnostic {
+  const isSame = dirname(path) === dirname(owner);
   const which = isSame ? "which comes first" : "which comes before this folder";
   return {
     severity: "warning",
     code: isSame ? "duplicate_name" : "shadowed_name",
-    message: `"${name}" is already the name of ${owner.path}, ${which}; ${tools === undefined ? "this file" : "this tool"} is not used`,
+    message: `"${name}" is already the name of ${owner}, ${which}; ${isOneOfSeveral ? "this tool" : "this file"} is not used`,
     ...nameAt?.() ?? {},
     remedy: "Give one of them another name.",
   };

@@ -59,16 +59,22 @@ export interface ReadFile {
   readonly name: string | null;
   readonly description: string | null;
   readonly diagnostics: readonly Diagnostic[];
+  readonly nameAt?: () => Position | null;
 }
 
 export const UNREADABLE: ReadFile = { name: null, description: null, diagnostics: [] };
 
 /** A file that gave no tool. */
-export function loadBroken(file: ToolFile, origin: Origin, family: Family, { name, description, diagnostics }: ReadFile): LoadedTools {
+export function loadBroken(
+  file: ToolFile,
+  origin: Origin,
+  family: Family,
+  { name, description, diagnostics, nameAt }: ReadFile,
+): LoadedTools {
   const said = file.kind === "unreadable" ? [file.diagnostic] : diagnostics;
   const reason = said.filter(({ severity }) => severity === "error").map(describeDiagnostic).join(" ");
   return {
-    candidates: [{ kind: "broken", name, description, origin, family, reason, told: true }],
+    candidates: [{ kind: "broken", name, description, origin, family, reason, told: true, nameAt }],
     notices: said.map((each) => toNotice(file.path, each)),
   };
 }

@@ -8,7 +8,9 @@
  */
 import type { OfferedTool, Origin } from "../session/event.ts";
 import type { ToolDeclaration } from "../session/message.ts";
-import { dirname, parse } from "node:path";
+import { parse } from "node:path";
+import { describeDiagnostic, type Position } from "./diagnostic.ts";
+import { describeLoss } from "./lost-names.ts";
 import { closest } from "./nearest.ts";
 import type { Approval, Tool } from "./tool.ts";
 import { describeUnread } from "./unread-files.ts";
@@ -16,9 +18,16 @@ import { describeUnread } from "./unread-files.ts";
 export type Status = "offered" | "off" | "untrusted" | "shadowed" | "broken";
 export type Family = "orrery" | "stella" | "nanocoder" | "other";
 
-/** One thing that would be a tool. */
+/** One thing that would be a tool. `nameAt`: where its file has its name; asked only of one that loses it. */
 export type Candidate =
-  | { readonly kind: "tool"; readonly tool: Tool; readonly family: Family; /** Why it is inert, if it is. */ readonly untrusted?: string }
+  | {
+    readonly kind: "tool";
+    readonly tool: Tool;
+    readonly family: Family;
+    /** Why it is inert, if it is. */
+    readonly untrusted?: string;
+    readonly nameAt?: () => Position | null;
+  }
   | {
     readonly kind: "broken";
     readonly name: string | null;
@@ -28,6 +37,7 @@ export type Candidate =
     readonly reason: string;
     /** Each of its faults is a notice of its own already. */
     readonly told?: boolean;
+    readonly nameAt?: (() => Position | null) | undefined;
   }
   /** A file whose tools are known only by running it, which it may not. */
   | { readonly kind: "untrusted"; readonly origin: Origin; readonly family: Family; readonly reason: string };
@@ -129,6 +139,7 @@ interface Row {
   /** Whom it lost its name to. */
   readonly owner?: Origin;
   readonly told?: boolean;
+  readonly nameAt?: (() => Position | null) | undefined;
 }
 
 const SCOPES: Readonly<Record<Origin["scope"], number>> = { session: 0, workspace: 1, user: 2, builtin: 3 };
@@ -145,11 +156,12 @@ function resolveNames(ranked: readonly Candidate[], switchedOff: (tool: Tool) =>
   const rivals = rivalsOf(ranked);
   return ranked.map((candidate) => {
     if (candidate.kind === "broken") {
-      const { name, description, told = false } = candidate;
+      const { name, description, told = false, nameAt } = candidate;
       const owner = rivals.get(candidate);
       return {
         listing: { ...blank(candidate, description ?? ""), name, status: "broken" },
         told,
+        nameAt,
         ...(owner === undefined ? {} : { owner }),
       };
     }
@@ -161,6 +173,7 @@ function resolveNames(ranked: readonly Candidate[], switchedOff: (tool: Tool) =>
       return {
         tool,
         owner: owner.origin,
+        nameAt: candidate.nameAt,
         listing: { ...describe(tool), status: "shadowed", reason: `"${tool.name}" is taken by ${nameOrigin(owner.origin)}` },
       };
     }
@@ -217,8 +230,8 @@ function nameOrigin({ system, scope, path }: Origin): string {
   return path ?? (scope === "builtin" ? "a built-in" : `the ${scope}'s ${system} tool`);
 }
 
-function toNotice({ listing, owner, told }: Row): readonly Notice[] {
-  const { name, origin, status, reason } = listing;
+function toNotice(row: Row): readonly Notice[] {
+  const { name, origin, status, reason } = row.listing;
   const shown = name === null ? nameOrigin(origin) : `"${name}" (${nameOrigin(origin)})`;
   switch (status) {
     case "offered":
@@ -226,30 +239,26 @@ function toNotice({ listing, owner, told }: Row): readonly Notice[] {
       return [];
     case "shadowed":
       return [
-        shadowNotice(name, origin, owner) ??
+        shadowNotice(row) ??
           { level: "info", code: "tool_shadowed", text: `The tool ${shown} is not used: ${reason}` },
       ];
     case "untrusted":
       return [{ level: "warning", code: "tool_untrusted", text: `The tool ${shown} is not active: ${reason}` }];
     case "broken":
       return [
-        ...(told === true ? [] : [{ level: "error" as const, code: "tool_broken", text: `The tool ${shown} cannot be used: ${reason}` }]),
-        ...[shadowNotice(name, origin, owner)].filter((notice) => notice !== null),
+        ...(row.told === true
+          ? []
+          : [{ level: "error" as const, code: "tool_broken", text: `The tool ${shown} cannot be used: ${reason}` }]),
+        ...[shadowNotice(row)].filter((notice) => notice !== null),
       ];
   }
 }
 
-/** Of two files, in the words and with the code that checking the files has for it. */
-function shadowNotice(name: string | null, { path, system }: Origin, owner: Origin | undefined): Notice | null {
-  if (path === undefined || owner?.path === undefined) return null;
-  const code = dirname(path) === dirname(owner.path) ? "duplicate_name" : "shadowed_name";
-  // A file in code may have other tools besides.
-  const [lost, unused] = system === "sdk" ? [`The name "${name}"`, "this tool"] : ["Its name", "this file"];
-  return {
-    level: "warning",
-    code,
-    text: `${path}: ${lost} is taken by ${owner.path}; ${unused} is not used. Give one of them another name.`,
-  };
+/** Of two files, as checking the files has it. A file in code may have other tools besides. */
+function shadowNotice({ listing: { name, origin: { path, system } }, owner, nameAt }: Row): Notice | null {
+  if (name === null || path === undefined || owner?.path === undefined) return null;
+  const said = describeLoss(name, { path, isOneOfSeveral: system === "sdk", nameAt }, owner.path);
+  return { level: "warning", code: said.code, text: `${path}: ${describeDiagnostic(said)}` };
 }
 
 /** Those of a name, and files that gave none but are called like it: `k8s-pods.md` for `k8s_pods`. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, closeSync, copyFileSync, openSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, closeSync, copyFileSync, mkdirSync, openSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startProgram } from "../../lib/supervisor/start.ts";
 import { type Bench, openBench, PATH } from "../fixtures/supervision.ts";
@@ -33,12 +33,19 @@ describe("a launch that cannot start", () => {
     expect(await problemOf(["no-such-program"])).toContain(`no such program on PATH ${JSON.stringify(PATH)} (ENOENT)`);
     expect(await problemOf(["sh"], { env: { PATH: "/no/such" } })).toContain("ENOENT");
     expect(await problemOf([""])).toContain("the name of the program is empty");
+    for (const folder of [".", ".."]) expect(await problemOf([folder])).toContain(`"${folder}" is a folder, and no program`);
+    mkdirSync(path("bin/tool"), { recursive: true });
+    expect(await problemOf(["tool"], { env: { PATH: path("bin") } })).toContain("no such program on PATH");
   });
 
   test("says that a file is not executable, a directory, or has no interpreter", async () => {
     expect(await problemOf([path("plain.txt")])).toContain("not executable (EACCES)");
     expect(await problemOf([bench.folder])).toContain("is a directory (EACCES)");
-    expect(await problemOf([path("orphan")])).toContain("interpreter");
+    expect(await problemOf([path("orphan")])).toContain('the interpreter "/no/such/interpreter" that the first line of');
+    writeFileSync(path("windows"), "#!/bin/sh\r\n", { mode: 0o755 });
+    expect(await problemOf([path("windows")])).toContain(
+      'windows" ends with CR LF, and no interpreter is called "/bin/sh\\r" (ENOENT): save it with LF line ends',
+    );
     expect(await problemOf([path("plain.txt/x")])).toContain("ENOTDIR");
   });
 

@@ -106,12 +106,13 @@ const NOTHING: ParsedDefinition = { ...UNREADABLE, definition: null, namePositio
 async function loadFile(file: ToolFile, folder: ToolFolder, parsed: ParsedDefinition, context: LoadContext): Promise<LoadedTools> {
   const { scope, family } = folder;
   const origin = { system: "nanocoder", scope, path: file.path } as const;
-  const { definition, diagnostics } = parsed;
-  if (file.kind === "unreadable" || definition === null) return loadBroken(file, origin, family, parsed);
+  const { definition, diagnostics, namePosition } = parsed;
+  const nameAt = () => namePosition;
+  if (file.kind === "unreadable" || definition === null) return loadBroken(file, origin, family, { ...parsed, nameAt });
   const tool = scriptTool(definition, { origin, digest: file.digest });
   const untrusted = await untrustedReason(file, folder, context, () => partOf(definition, context));
   return {
-    candidates: [{ kind: "tool", tool, family, ...(untrusted === null ? {} : { untrusted }) }],
+    candidates: [{ kind: "tool", tool, family, nameAt, ...(untrusted === null ? {} : { untrusted }) }],
     notices: diagnostics.map((said) => toNotice(file.path, said)),
   };
 }

@@ -1,4 +1,5 @@
 /** From folders of Stella manifests to candidates of a toolbox, or to a report for `orrery tools --validate`. */
+import type { Position } from "../diagnostic.ts";
 import { readToolFiles, type ToolFile } from "../tool-files.ts";
 import {
   type CheckedFile,
@@ -45,7 +46,7 @@ export async function validateManifests(
     const parsed = await parseManifest(file.text);
     const diagnostics = [...parsed.diagnostics, ...(await inspectProgram(file, parsed, context)).diagnostics];
     if (parsed.name === null) return { path: file.path, diagnostics };
-    return { path: file.path, tool: parsed.name, diagnostics, nameAt: () => findPositions(file.text).of(["name"]) };
+    return { path: file.path, tool: parsed.name, diagnostics, nameAt: nameIn(file) };
   });
   return [...checked, ...await ignoredFiles(folders, "check")];
 }
@@ -79,16 +80,20 @@ async function loadFile(file: ToolFile, folder: ToolFolder, context: LoadContext
   const { manifest } = parsed;
   const program = await inspectProgram(file, parsed, context);
   const diagnostics = [...parsed.diagnostics, ...program.diagnostics];
-  if (manifest === null) return loadBroken(file, origin, folder.family, { ...parsed, diagnostics });
+  if (manifest === null) return loadBroken(file, origin, folder.family, { ...parsed, diagnostics, nameAt: nameIn(file) });
   const bareProgram = manifest.command[0].includes("/") ? null : program.path;
   const tool = scriptTool(manifest, { origin, digest: file.digest, bareProgram });
   const untrusted = await untrustedReason(file, folder, context, () => partOf(manifest, program.location, context));
   // An inert copy shadows nothing.
   const said = diagnostics.filter(({ code }) => untrusted === null || code !== "shadows_builtin");
   return {
-    candidates: [{ kind: "tool", tool, family: folder.family, ...(untrusted === null ? {} : { untrusted }) }],
+    candidates: [{ kind: "tool", tool, family: folder.family, nameAt: nameIn(file), ...(untrusted === null ? {} : { untrusted }) }],
     notices: said.map((each) => toNotice(file.path, each)),
   };
+}
+
+function nameIn({ text }: TextFile): () => Position | null {
+  return () => findPositions(text).of(["name"]);
 }
 
 /** What a manifest would run of the workspace, in words. */

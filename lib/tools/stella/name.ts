@@ -39,8 +39,14 @@ export function reservedBecause(name: string): string | null {
   return name.startsWith(MCP_PREFIX) ? `names that start with "${MCP_PREFIX}" belong to MCP servers` : null;
 }
 
+/** One of which too little is left gets a word besides. */
 function suggest(name: string): string | null {
-  const words = name.replaceAll(/([a-z0-9])([A-Z])/g, "$1_$2").toLowerCase();
-  const fixed = words.replaceAll(/[^a-z0-9]+/g, "_").replace(/^[^a-z]+/, "").replace(/_+$/, "").slice(0, 64);
-  return NAME.test(fixed) && reservedBecause(fixed) === null ? fixed : null;
+  const letters = name.normalize("NFKD").replaceAll(/\p{Mark}+/gu, "");
+  const words = letters.replaceAll(/([a-z0-9])([A-Z])/g, "$1_$2").toLowerCase();
+  const fixed = words.replaceAll(/[^a-z0-9]+/g, "_").replaceAll(/^_+|_+$/g, "");
+  if (fixed === "") return null;
+  const rest = fixed.replace(/^[^a-z]+/, "");
+  const whole = rest.length > 1 ? rest : rest === fixed ? `${fixed}_tool` : `tool_${fixed}`;
+  const cut = whole.slice(0, 64).replace(/_+$/, "");
+  return NAME.test(cut) && reservedBecause(cut) === null ? cut : null;
 }

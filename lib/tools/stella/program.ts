@@ -77,7 +77,7 @@ export async function findProgram(question: ProgramQuestion, machine: Machine = 
   const diagnostics: Diagnostic[] = [];
   const say = (severity: "warning" | "info", code: string, message: string, remedy: string) =>
     diagnostics.push({ severity, code, message, remedy });
-  if (program.includes("/")) {
+  if (program.includes("/") || /^\.\.?$/.test(program)) {
     const path = resolve(workspace, program);
     const location = await inspect(path, program, question, machine, say);
     return { path, location, diagnostics };

@@ -88,7 +88,7 @@ function readPromise(manifest: Manifest, run: Run): ReadResult {
       exact &&= isExact(token);
       return Number(token);
     };
-    data = readDocument(run.stdout.text.trim(), { mostDepth: MAX_DEPTH, mostValues: MAX_VALUES, number }).value as Json;
+    data = readDocument(run.stdout.text.trim(), { mostDepth: MAX_DEPTH, mostValues: MAX_VALUES, number, uniqueKeys: true }).value as Json;
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error;
     const problem = error.beyondLimits ? "what it printed is" : "it did not print one JSON value:";

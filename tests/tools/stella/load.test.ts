@@ -3,6 +3,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { mkdir, readFile, symlink } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 import { type LoadContext, loadManifests, validateManifests } from "../../../lib/tools/stella/load.ts";
+import { describeDiagnostic } from "../../../lib/tools/diagnostic.ts";
 import { withLostNames } from "../../../lib/tools/lost-names.ts";
 import type { ToolFolder } from "../../../lib/tools/tool-folder.ts";
 import { createToolbox } from "../../../lib/tools/toolbox.ts";
@@ -207,7 +208,6 @@ describe("validation", () => {
     await root.write("ws/.stella/tools/e.toml", `${manifest("deep", "scripts/missing.sh")}[x${".y".repeat(300)}]\n`);
     await root.write("ws/.stella/tools/f.toml", manifest("nul", "scripts/\\u0000.sh"));
     const { box } = await toolboxOf(root);
-    const { path: folder = "" } = folders(root)[0] ?? {};
     expect(await codesIn(root)).toEqual([
       "a.toml: ",
       "b.toml: error wrong_type 1, warning duplicate_name 2, warning program_missing 4",
@@ -217,9 +217,9 @@ describe("validation", () => {
       "e.toml: warning program_missing 3, warning unknown_key 7, error too_deep 7",
       "f.toml: error command_nul 3",
     ]);
-    const told = box.notices.map(({ code, text }) => `${relative(folder, text.split(": ")[0] ?? "")} ${code}`);
+    const told = box.notices.map(({ level, code, text }) => `${level} ${code} ${text}`);
     const wanted = (await validated(root)).flatMap(({ path, diagnostics }) =>
-      diagnostics.map(({ code }) => `${relative(folder, path)} ${code}`)
+      diagnostics.map((said) => `${said.severity} ${said.code} ${path}: ${describeDiagnostic(said)}`)
     );
     expect(told.sort()).toEqual(wanted.sort());
   });
@@ -250,12 +250,15 @@ describe("validation", () => {
     await root.write("ws/scripts/setting.sh", "#!/usr/bin/env -S PATH=/nowhere sh\n", 0o755);
     await root.write("ws/scripts/inside.sh", "#!/usr/bin/env scripts/no-such-runner\n", 0o755);
     await root.write("ws/scripts/unset.sh", "#!/usr/bin/env -S -u HOME no-such-interpreter\n", 0o755);
+    await root.write("ws/scripts/script.sh", "#!scripts/lost.sh\n", 0o755);
+    await root.write("ws/scripts/folder.sh", "#!/usr\n", 0o755);
     await root.write("ws/scripts/found.sh", "#!/usr/bin/env -S -i A=1 sh -e\n", 0o755);
     await root.write("ws/rootrun", "#!/bin/sh\n", 0o755);
     const expected: Record<string, string> = {
       "scripts/missing.sh": "warning program_missing 3",
       "scripts": "warning program_not_on_path 3",
       "./scripts": "warning program_not_file 3",
+      ".": "warning program_not_file 3",
       "scripts/plain.sh": "warning program_not_executable 3",
       "scripts/crlf.sh": "warning shebang_crlf 3",
       "scripts/lost.sh": "warning interpreter_missing 3",
@@ -265,6 +268,8 @@ describe("validation", () => {
       "scripts/setting.sh": "warning interpreter_missing 3",
       "scripts/inside.sh": "warning interpreter_missing 3",
       "scripts/unset.sh": "warning interpreter_missing 3",
+      "scripts/script.sh": "warning interpreter_missing 3",
+      "scripts/folder.sh": "warning interpreter_missing 3",
       "scripts/found.sh": "",
       "no-such-program-here": "warning program_not_on_path 3",
       "rootrun": "info bare_name_in_root 3",

@@ -178,13 +178,21 @@ describe("the name", () => {
 
   test("that is not valid comes with one that would be", async () => {
     const remedies = await Promise.all(
-      ["WordCount", "word-count", "9 lives", "Bash"].map(async (name) => (await diagnosticsOf(named(name))).at(-1)?.remedy),
+      ["WordCount", "word-count", "9 lives", "Bash", "a", "1a", "é", "größe", "7", "-"].map(async (name) =>
+        (await diagnosticsOf(named(name))).at(-1)?.remedy
+      ),
     );
     expect(remedies).toEqual([
       'Write name = "word_count".',
       'Write name = "word_count".',
       'Write name = "lives".',
       "Choose another name.",
+      'Write name = "a_tool".',
+      'Write name = "tool_1a".',
+      'Write name = "e_tool".',
+      'Write name = "gro_e".',
+      'Write name = "tool_7".',
+      "Use lower-case letters, digits and underscores.",
     ]);
   });
 

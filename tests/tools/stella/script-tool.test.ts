@@ -198,6 +198,14 @@ describe("a promised result", () => {
     expect((await toolOf(promise)).read(cut, toInput({})).result.text).toContain("9000000 bytes");
   });
 
+  test("is refused when an object has a key twice, as readers differ in which one counts", async () => {
+    const anything = await toolOf('command = ["x"]\n[output_schema]\n');
+    expect(anything.read(run(EXIT_0, { stdout: '{"b":{"a":1,"a":2}}' }), toInput({})).result).toMatchObject({
+      is_error: true,
+      text: expect.stringContaining('"a"'),
+    });
+  });
+
   test("has no data where a number of it would come out as another one", async () => {
     const anything = await toolOf('command = ["x"]\n[output_schema]\n');
     const resultOf = (stdout: string) => anything.read(run(EXIT_0, { stdout }), toInput({})).result;
