@@ -1,14 +1,16 @@
 /**
  * What tools cost before anything runs: finding and validating 1,000 manifests beside reading and parsing the same
- * files, and checking a call's arguments beside parsing them. Run: `bun tests/bench/tools.bench.ts` or
+ * files, checking a call's arguments beside parsing them, and the digest of a large program beside hashing it. Run: `bun tests/bench/tools.bench.ts` or
  * `deno run -A tests/bench/tools.bench.ts`.
  *
  * Not measured: a cold disk cache, manifests with patterns (the pattern engine is loaded once, some 20 ms), processes.
  */
+import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "smol-toml";
+import { programDigests } from "../../lib/agent/program.ts";
 import { parseArguments } from "../../lib/session/arguments.ts";
 import { builtinTools } from "../../lib/tools/builtin/tools.ts";
 import { compileOwnSchema } from "../../lib/tools/own-schema.ts";
@@ -18,6 +20,7 @@ import { createToolbox } from "../../lib/tools/toolbox.ts";
 const MANIFESTS = 1000;
 const ROUNDS = 7;
 const CHECKS = 20_000;
+const LARGE_BYTES = 100_000_000;
 
 async function measureManifests(workspace: string): Promise<void> {
   const folder = join(workspace, ".stella/tools");
@@ -91,6 +94,27 @@ function measureChecks(): void {
   report("check against the schema", times.checked, times.parsed, "µs");
 }
 
+/** What `call_started` says of the program: the first time, and once it is known. */
+async function measureDigests(workspace: string): Promise<void> {
+  const times = { hashed: [] as number[], first: [] as number[], later: [] as number[] };
+  for (let round = -1; round < ROUNDS; round++) {
+    const path = join(workspace, `program-${round}`);
+    await writeFile(path, new Uint8Array(LARGE_BYTES), { mode: 0o755 });
+    // A file that has just changed is not remembered.
+    await new Promise((resolve) => setTimeout(resolve, 2100));
+    const launch = { kind: "process", argv: [path], cwd: workspace, env: {}, stdin: null, timeout_ms: 1, cap_bytes: 1 } as const;
+    const plan = { kind: "launch", launch, program: path } as const;
+    const hashed = await timed(async () => createHash("sha256").update(await readFile(path)).digest("hex"));
+    const first = await timed(() => programDigests(plan));
+    const later = await timed(() => programDigests(plan));
+    await rm(path);
+    if (round >= 0) times.hashed.push(hashed), times.first.push(first), times.later.push(later);
+  }
+  report("read and hash a program of 100 MB (baseline)", times.hashed);
+  report("its digest for the first call", times.first, times.hashed);
+  report("and for a later one", times.later);
+}
+
 async function timed(action: () => unknown): Promise<number> {
   const start = performance.now();
   await action();
@@ -141,6 +165,7 @@ maximum = 100
   }
   await measureManifests(workspace);
   measureChecks();
+  await measureDigests(workspace);
   const start = performance.now();
   builtinTools();
   console.log(`the built-ins as tools, once ${(performance.now() - start).toFixed(2)} ms`);

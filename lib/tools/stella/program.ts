@@ -44,13 +44,16 @@ export const thisMachine: Machine = {
 
 /** The same machine, which looks at each path once: many tools share an interpreter. */
 export function rememberLooks(machine: Machine): Machine {
-  const looks = new Map<string, Promise<FoundProgram | null>>();
-  const look = (path: string) => {
-    const known = looks.get(path) ?? machine.look(path);
-    looks.set(path, known);
-    return known;
+  return { ...machine, look: remembered(machine.look), head: remembered(machine.head) };
+}
+
+function remembered<T>(ask: (path: string) => Promise<T>): (path: string) => Promise<T> {
+  const known = new Map<string, Promise<T>>();
+  return (path) => {
+    const answer = known.get(path) ?? ask(path);
+    known.set(path, answer);
+    return answer;
   };
-  return { ...machine, look };
 }
 
 export interface ProgramQuestion {
