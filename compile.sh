@@ -140,7 +140,7 @@ find_tar() {
 }
 
 # The archives come first and the lists of them last: whoever reads a list finds what it names. An archive that was there
-# before keeps its line, as install.sh takes the last one for the newest.
+# before keeps its line.
 publish() {
   cp -- install.sh "$scratch/install.sh"
   (cd -- "$scratch/release" && for file in *; do printf '%s  %s\n' "$(sum_of "$file")" "$file"; done) >"$scratch/sums"

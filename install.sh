@@ -6,6 +6,8 @@
 #     what goes to share lies on the disk where it will go.
 # I2  Every file is replaced by one rename: whoever opens it gets the old one or the new one, whole.
 set -eu
+# Called as a script of zsh, which splits words, names itself and ends functions in its own way.
+if [ -n "${ZSH_VERSION:-}" ]; then emulate sh; fi
 
 EXTRA_FOLDERS="doc/orrery man/man1 bash-completion/completions zsh/site-functions fish/vendor_completions.d"
 # What ends the lines of a list that was written on Windows.
@@ -24,11 +26,12 @@ Installs the executable for this machine, its documents, manual pages and comple
 --stella         make it reachable as "stella" too
 
 INSTALL_DIR      the folder for the executable; else /usr/local/bin for root, ~/.local/bin for everybody else
-VERSION          the version to install; else the last that SHA256SUMS lists
+VERSION          the version to install; else the newest that SHA256SUMS lists, a pre-release only if nothing else is
 EOT
 }
 
-say() { printf '%s\n' "$1" >&2; }
+# What cannot be said, with standard error closed, ends nothing.
+say() { printf '%s\n' "$1" >&2 || true; }
 
 fail() {
   say "Cannot install Orrery: $1"
@@ -71,6 +74,7 @@ main() {
   prepare "$folder"
   fetch SHA256SUMS
   archive=$(choose "$target")
+  look_back "$archive"
   fetch "$archive"
   check "$archive"
   unpack "$archive"
@@ -236,11 +240,11 @@ fetch() {
   case $from in
     *://*)
       say "Fetching $from/$1"
-      download "$from/$1" "$stage/$1" || fail "$from/$1 could not be fetched"
+      download "$from/$1" "$stage/$1" || fail "$from/$1 could not be fetched: is that its address, and is there room in $folder?"
       ;;
     *)
       [ -f "$from/$1" ] || fail "$from/$1 is not there: --from names a folder or a URL with SHA256SUMS and archives"
-      cp -- "$from/$1" "$stage/$1"
+      why=$(cp -- "$from/$1" "$stage/$1" 2>&1) || fail "$from/$1 could not be copied: ${why:-cp failed}. Make room in $folder, or set INSTALL_DIR to another folder"
       ;;
   esac
 }
@@ -255,7 +259,8 @@ download() {
     # Not -T: with it the wget of busybox 1.35 ends with a segmentation fault.
     wget -q -O "$2" "$1"
   elif [ -x /usr/lib/apt/apt-helper ]; then
-    /usr/lib/apt/apt-helper -qq download-file "$1" "$2" >&2
+    # As root it would say that it stays root, as its own user may not write here.
+    /usr/lib/apt/apt-helper -qq -o APT::Sandbox::User=root download-file "$1" "$2" >&2
   else
     fail "neither curl nor wget is here: install one of them, or fetch the archive and SHA256SUMS yourself and use --from DIR"
   fi
@@ -263,12 +268,12 @@ download() {
 
 # Prints the name of the archive for a target, and fails if none is listed. What asks for less of the processor does too.
 choose() {
-  wanted=${VERSION:-} found='' listed='' others=''
+  wanted=${VERSION:-} found='' newest='' listed=''
   wanted=${wanted#v}
   find_archive "$1"
-  case $detected-$found-$1 in
-    yes--*-baseline) ;;
-    yes--linux-x64*) find_archive "$1-baseline" ;;
+  case $detected-$1 in
+    yes-*-baseline) ;;
+    yes-linux-x64*) find_archive "$1-baseline" ;;
   esac
   if [ -n "$found" ]; then
     printf '%s\n' "$found"
@@ -279,8 +284,9 @@ choose() {
   fi
 }
 
-# Sets found to the name of the archive for a target: of VERSION, else the last that is listed.
+# Sets found to the name of the archive for a target: of VERSION, else of the newest version, if that is newer than found.
 find_archive() {
+  others=''
   while read -r _ name || [ -n "${name:-}" ]; do
     name=${name#\*} name=${name%"$cr"}
     case $name in
@@ -294,9 +300,80 @@ find_archive() {
     esac
     version=${name#orrery-}
     version=${version%-"$1".tar.gz}
-    listed="$listed $version"
-    if [ -z "$wanted" ] || [ "$version" = "$wanted" ]; then found=$name; fi
+    case " $listed " in
+      *" $version "*) ;;
+      *) listed="$listed $version" ;;
+    esac
+    if [ -n "$wanted" ]; then
+      if [ "$version" = "$wanted" ] && [ -z "$found" ]; then found=$name; fi
+    elif [ -z "$found" ] || is_better "$version" "$newest"; then
+      found=$name newest=$version
+    fi
   done <"$stage/SHA256SUMS"
+}
+
+# is_better A B: the newer of two versions, but nobody gets a pre-release who did not ask for it.
+is_better() {
+  case ${1%%+*}/${2%%+*} in
+    *-*/*-*) is_newer "$1" "$2" ;;
+    *-*/*) return 1 ;;
+    */*-*) return 0 ;;
+    *) is_newer "$1" "$2" ;;
+  esac
+}
+
+# is_newer A B, as semver.org orders them: part by part, and a pre-release before its release. What stands behind "+" does
+# not count.
+is_newer() {
+  one=${1%%+*} two=${2%%+*}
+  compare "${one%%-*}" "${two%%-*}"
+  if [ "$order" = 0 ]; then
+    case $one/$two in
+      *-*/*-*) compare "${one#*-}" "${two#*-}" ;;
+      */*-*) order=1 ;;
+    esac
+  fi
+  [ "$order" = 1 ]
+}
+
+# compare A B: sets order to -1, 0 or 1 by the parts between the dots, of which one that is not there is less.
+compare() {
+  order=0
+  set -- "$1." "$2."
+  while [ "$order" = 0 ] && [ -n "$1$2" ]; do
+    compare_parts "${1%%.*}" "${2%%.*}"
+    set -- "${1#*.}" "${2#*.}"
+  done
+}
+
+# Numbers as numbers, and less than words. Of two numbers the longer one is more, as long as none begins with 0.
+compare_parts() {
+  if [ "$1" = "$2" ]; then return; fi
+  order=1
+  case $1/$2 in
+    *[!0-9]*/*[!0-9]*) if LC_ALL=C expr "x$1" '<' "x$2" >/dev/null; then order=-1; fi ;;
+    *[!0-9]*/*) ;;
+    */*[!0-9]*) order=-1 ;;
+    *) if [ "${#1}" -lt "${#2}" ] || { [ "${#1}" = "${#2}" ] && LC_ALL=C expr "x$1" '<' "x$2" >/dev/null; }; then order=-1; fi ;;
+  esac
+}
+
+# What is installed is replaced by something older only by who asks for that.
+look_back() {
+  before=$("$folder/orrery" version 2>/dev/null </dev/null || true)
+  held=${before#orrery } held=${held%% *}
+  case $before in
+    orrery\ [0-9]*) ;;
+    *) return 0 ;;
+  esac
+  version=${1#orrery-} version=${version%.tar.gz}
+  for each in $targets; do version=${version%-"$each"}; done
+  if ! is_newer "$held" "$version"; then return 0; fi
+  if [ -n "${VERSION:-}" ]; then
+    say "Going back from $held, which is installed, to $version, which is older: VERSION asks for it"
+  else
+    fail "$held is installed, and the newest release in $from is $version: to go back to it, set VERSION=$version"
+  fi
 }
 
 check() {
@@ -312,11 +389,11 @@ check() {
 
 sum_of() {
   if has sha256sum; then
-    line=$(sha256sum <"$1")
+    line=$(sha256sum <"$1") || fail "the sum of ${1##*/} could not be made"
   elif has shasum; then
-    line=$(shasum -a 256 <"$1")
+    line=$(shasum -a 256 <"$1") || fail "the sum of ${1##*/} could not be made"
   elif has openssl; then
-    line=$(openssl dgst -sha256 -r <"$1")
+    line=$(openssl dgst -sha256 -r <"$1") || fail "the sum of ${1##*/} could not be made"
   else
     fail "no program that makes SHA-256 sums is here (sha256sum, shasum or openssl)"
   fi
@@ -325,18 +402,18 @@ sum_of() {
 
 unpack() {
   say "Unpacking $1"
-  tar -xzf "$stage/$1" -C "$stage" || fail "$1 could not be unpacked into $stage: is the disk full?"
+  tar -xzf "$stage/$1" -C "$stage" || fail "$1 could not be unpacked: make room in $folder, or fetch it again"
   unpacked=$stage/${1%.tar.gz}
   [ -f "$unpacked/orrery" ] || fail "$1 does not hold the executable"
-  chmod 755 "$unpacked/orrery"
+  chmod 755 "$unpacked/orrery" || fail "$unpacked/orrery cannot be made a program: set INSTALL_DIR to another folder"
 }
 
 # An executable for another machine, or one that lacks a library, is found here and not by its first user.
 try_out() {
   # Without it the engine gives up at once, with a report that names no cause.
   if [ "$(uname -s)" = Linux ] && [ ! -e /proc/self ]; then fail "/proc is not mounted here: mount -t proc proc /proc"; fi
-  if installed=$("$unpacked/orrery" version 2>"$stage/said"); then return; fi
-  said=$(head -n 3 "$stage/said")
+  if installed=$("$unpacked/orrery" version 2>/dev/null); then return; fi
+  said=$("$unpacked/orrery" version 2>&1 | head -n 3 || true)
   case $1-$said in
     *-musl*libstdc++* | *-musl*libgcc*) fail "the build for $1 needs the C++ library of this system: apk add libstdc++" ;;
     *Permission\ denied*) fail "nothing can be started from $folder (is it mounted with noexec?): set INSTALL_DIR to another folder" ;;
@@ -346,12 +423,9 @@ try_out() {
 }
 
 put_in_place() {
-  before=$("$folder/orrery" version 2>/dev/null || true)
-  mv -f -- "$unpacked/orrery" "$folder/orrery"
-  if [ "$stella" = yes ]; then
-    ln -s orrery "$stage/stella"
-    mv -f -- "$stage/stella" "$folder/stella"
-  fi
+  if [ "$stella" = yes ]; then ln -s orrery "$stage/stella" || fail "there can be no links in $folder: leave --stella out"; fi
+  why=$(mv -f -- "$unpacked/orrery" "$folder/orrery" 2>&1) || fail "$folder/orrery cannot be replaced: ${why:-mv failed}. Move it away, or set INSTALL_DIR to another folder"
+  if [ "$stella" = yes ]; then mv -f -- "$stage/stella" "$folder/stella" || fail "$folder/stella cannot be replaced, but $folder/orrery was: move it away, and do this again"; fi
   put_extras
   if [ -n "$before" ] && [ "$before" != "$installed" ]; then say "Was $before"; fi
   say "Installed $folder/orrery: $installed"
@@ -359,14 +433,17 @@ put_in_place() {
     *:"$folder":*) ;;
     *) say "$folder is not on your PATH: add it, for example in ~/.profile: export PATH=\"$folder:\$PATH\"" ;;
   esac
+  tell_completions
 }
 
-# Manual pages and completions go where the shells and man look by themselves, documents to share/doc, if the executable is
-# in a folder "bin".
+# Manual pages and completions go to where man and some shells look, documents to share/doc, if the executable is in a folder
+# "bin".
 stage_extras() {
   [ -n "$share" ] || return 0
   stage_extra docs/ doc/orrery
   stage_extra orrery.service doc/orrery
+  stage_extra LICENSE doc/orrery
+  stage_extra THIRD-PARTY-NOTICES.txt doc/orrery
   stage_extra man/orrery.1 man/man1
   stage_extra completions/orrery.bash bash-completion/completions orrery
   stage_extra completions/_orrery zsh/site-functions
@@ -397,9 +474,61 @@ put_extras() {
   [ -n "$share" ] || return 0
   for place in $EXTRA_FOLDERS; do
     for fresh in "$share/$place/${stage##*/}"-*; do
-      if [ -f "$fresh" ]; then mv -f -- "$fresh" "$share/$place/${fresh##*/"${stage##*/}"-}"; fi
+      [ -f "$fresh" ] || continue
+      name=${fresh##*/"${stage##*/}"-}
+      mv -f -- "$fresh" "$share/$place/$name" || say "$share/$place/$name cannot be replaced: it stays as it was"
     done
   done
+}
+
+# Where a shell looks depends on who built it. Each that is here is asked, but for what its user has configured: what it does
+# not find, its user is told how to add.
+tell_completions() {
+  if [ -z "$share" ]; then
+    say "For completions: $folder/orrery completions --help"
+    return 0
+  fi
+  if has bash && [ -f "$share/bash-completion/completions/orrery" ] && ! bash_finds; then
+    tell_completion bash .bashrc ". \"$share/bash-completion/completions/orrery\""
+    if [ "$stella" = yes ]; then tell_completion bash .bashrc ". \"$share/bash-completion/completions/stella\""; fi
+  fi
+  if [ -f "$share/zsh/site-functions/_orrery" ] && has zsh && ! zsh_finds "$share/zsh/site-functions"; then
+    tell_completion zsh ".zshrc, above compinit" "fpath=(\"$share/zsh/site-functions\" \$fpath)"
+  fi
+  if [ -f "$share/fish/vendor_completions.d/orrery.fish" ] && has fish && ! fish_finds; then
+    tell_completion fish .config/fish/config.fish "set -a fish_complete_path \"$share/fish/vendor_completions.d\""
+  fi
+}
+
+tell_completion() { say "$1 does not find the completions by itself: add to ~/$2: $3"; }
+
+# bash itself looks nowhere; the package bash-completion does, by the PATH too.
+bash_finds() {
+  for package in /usr/share /usr/local/share /opt/homebrew/share; do
+    if [ ! -f "$package/bash-completion/bash_completion" ]; then continue; fi
+    # shellcheck disable=SC2016
+    BASH_ENV='' BASH_COMPLETION_USER_FILE=/dev/null PATH=$folder:$PATH bash --norc -c '
+      . "$1/bash-completion/bash_completion"
+      if declare -F _comp_load; then _comp_load orrery; else __load_completion orrery; fi
+      complete -p orrery' bash "$package" </dev/null >/dev/null 2>&1
+    return
+  done
+  return 1
+}
+
+zsh_finds() {
+  # shellcheck disable=SC2016
+  zsh -f -c 'for each in $fpath; do if [[ $each -ef $1 ]]; then exit 0; fi; done; exit 1' zsh "$1" </dev/null >/dev/null 2>&1
+}
+
+# With a home of its own it neither runs what its user wrote nor makes files there; where it looks in that home, it looks in
+# the user's.
+fish_finds() {
+  place=$share/fish/vendor_completions.d
+  if [ "$share" = "${XDG_DATA_HOME:-${HOME:-}/.local/share}" ]; then place=$stage/share/fish/vendor_completions.d; fi
+  # shellcheck disable=SC2016
+  HOME=$stage XDG_CONFIG_HOME=$stage/config XDG_DATA_HOME=$stage/share XDG_CACHE_HOME=$stage/cache \
+    fish -c 'contains -- $argv[1] $fish_complete_path' "$place" </dev/null >/dev/null 2>&1
 }
 
 # All of it is read before any of it runs: a script that comes through a pipe and breaks off does nothing.

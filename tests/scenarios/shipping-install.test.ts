@@ -47,6 +47,7 @@ const BARE = [
   "grep",
   "head",
   "cat",
+  "expr",
   "readlink",
   "sha256sum",
 ];
@@ -74,7 +75,7 @@ afterEach(() => {
 });
 
 describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => {
-  const shells = [["sh"], ["dash"], ["bash", "--posix"], ["bash"], ["busybox", "sh"]].filter(([program = ""]) => has(program));
+  const shells = [["sh"], ["dash"], ["bash", "--posix"], ["bash"], ["busybox", "sh"], ["zsh"]].filter(([program = ""]) => has(program));
   for (const shell of shells) {
     test(`puts executable, documents, pages and completions in place, by ${shell.join(" ")}`, async () => {
       for (const target of ["linux-x64", "linux-x64-baseline"]) writeRelease(release, { version: "1.2.3", target });
@@ -90,9 +91,11 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
   const EXTRAS = [
     ["doc/orrery/hooks.md", "# Hooks\n"],
     ["doc/orrery/orrery.service", "[Service]\n"],
-    ["bash-completion/completions/orrery", "# bash\n"],
-    ["zsh/site-functions/_orrery", "# zsh\n"],
-    ["fish/vendor_completions.d/orrery.fish", "# fish\n"],
+    ["doc/orrery/LICENSE", "a licence\n"],
+    ["doc/orrery/THIRD-PARTY-NOTICES.txt", "notices\n"],
+    ["bash-completion/completions/orrery", "complete -W there orrery\n"],
+    ["zsh/site-functions/_orrery", "#compdef orrery\n"],
+    ["fish/vendor_completions.d/orrery.fish", "complete -c orrery -f -a there\n"],
   ] as const;
 
   test("takes the folder it lies in, without any argument, and names with spaces", async () => {
@@ -170,6 +173,31 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
     expectOld();
     expect(readdirSync(share, { recursive: true })).toEqual(before);
     expect(readFileSync(join(share, "man/man1/orrery-run.1"), "utf8")).toBe(".TH ORRERY-RUN 1\n");
+  });
+
+  test("installs nothing where there is no room for the archive, or no way to put the program in place, and says so", async () => {
+    await installOld();
+    const faults: readonly (readonly [program: string, when: string, says: string])[] = [
+      ["cp", "*/SHA256SUMS", "SHA256SUMS could not be copied: cp: it is full. Make room in"],
+      ["cp", "*.tar.gz", "tar.gz could not be copied: cp: it is full. Make room in"],
+      ["mv", "*/orrery", "orrery cannot be replaced: mv: it is full. Move it away"],
+      ["ln", "*/stella", "there can be no links in"],
+      ["chmod", "*/orrery", "cannot be made a program"],
+      ["sha256sum", "*", "the sum of orrery-2.0.0-linux-x64"],
+    ];
+    for (const [program, when, says] of faults) {
+      rmSync(join(tools, program));
+      pretend(
+        program,
+        `for to; do :; done\ncase \${to-} in ${when}) echo '${program}: it is full' >&2; exit 1 ;; esac\nexec /bin/${program} "$@"`,
+      );
+      const { code, stderr } = await install({ args: ["--from", release, "--stella"] });
+      expect({ program, code, stderr }).toMatchObject({ code: 1, stderr: expect.stringMatching(/^Cannot install Orrery: /m) });
+      expect(stderr).toContain(says);
+      expectOld();
+      rmSync(join(tools, program));
+      bring(program);
+    }
   });
 
   test("leaves pages out, and says so, where something else is in their place", async () => {
@@ -256,16 +284,136 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
     expect(lstatSync(join(folder, "orrery")).ino).not.toBe(before);
   });
 
-  test("takes the last version that is listed, or the one that VERSION names, and lists them if there is none", async () => {
-    for (const version of ["1.0.0", "1.1.0"]) writeBoth(release, version);
-    for (const [wanted, got] of [["", "1.1.0"], ["1.0.0", "1.0.0"], ["v1.0.0", "1.0.0"]] as const) {
-      await install({ args: ["--from", release], env: wanted === "" ? {} : { VERSION: wanted } });
-      expect(installedVersion()).toBe(`orrery ${got} (a test)\n`);
+  const listings: readonly (readonly [versions: string, newest: string])[] = [
+    ["1.0.0 1.1.0", "1.1.0"],
+    ["0.2.0 0.1.1", "0.2.0"],
+    ["0.9.0 0.10.0 0.9.1", "0.10.0"],
+    ["1.0.0 1.1.0-rc.1", "1.0.0"],
+    ["1.0.0-rc.10 1.0.0-rc.9 1.0.0-beta.11", "1.0.0-rc.10"],
+    ["1.0.0-rc 1.0.0-rc.1 1.0.0-9", "1.0.0-rc.1"],
+    ["1.0 1.0.1 1", "1.0.1"],
+    ["20261130.9 20261130.10+x 3.0.0", "20261130.10+x"],
+  ];
+  for (const shell of shells) {
+    test(`takes the newest version wherever it is listed, by ${shell.join(" ")}`, async () => {
+      for (const [versions, newest] of listings) {
+        rmSync(join(root, "prefix"), { recursive: true, force: true });
+        writeFileSync(join(release, "SHA256SUMS"), "");
+        for (const version of versions.split(" ")) writeBoth(release, version);
+        const { code, stderr } = await install({ shell, args: ["--from", release] });
+        expect({ versions, code, stderr, took: installedVersion() }).toMatchObject({ code: 0, took: `orrery ${newest} (a test)\n` });
+      }
+    });
+  }
+
+  test("takes the baseline build where only that has the newest version", async () => {
+    pretend("grep", 'case $* in *avx2*) exit 0 ;; esac\nexec /bin/grep "$@"');
+    writeBoth(release, "1.0.0");
+    writeRelease(release, { version: "1.1.0", target: "linux-x64-baseline" });
+    await install({ args: ["--from", release] });
+    expect(installedVersion()).toBe("orrery 1.1.0 (a test)\n");
+  });
+
+  test("takes the version that VERSION names, and lists them if there is none", async () => {
+    for (const version of ["1.0.0", "1.1.0", "1.2.0-rc.1"]) writeBoth(release, version);
+    for (const wanted of ["1.0.0", "v1.0.0", "1.2.0-rc.1"]) {
+      await install({ args: ["--from", release], env: { VERSION: wanted } });
+      expect(installedVersion()).toBe(`orrery ${wanted.replace("v", "")} (a test)\n`);
     }
     const { code, stderr } = await install({ args: ["--from", release], env: { VERSION: "9.9.9" } });
     expect([code, stderr]).toEqual([1, expect.stringContaining("version 9.9.9 is not listed")]);
-    expect(stderr).toContain("only 1.0.0 1.1.0");
-    expect(installedVersion()).toBe("orrery 1.0.0 (a test)\n");
+    expect(stderr).toContain("only 1.0.0 1.1.0 1.2.0-rc.1\n");
+    expect(installedVersion()).toBe("orrery 1.2.0-rc.1 (a test)\n");
+  });
+
+  test("goes back to an older version only for who names it, and says so", async () => {
+    writeBoth(release, "0.10.0");
+    await install({ args: ["--from", release] });
+    writeFileSync(join(release, "SHA256SUMS"), "");
+    writeBoth(release, "0.9.0");
+    const unasked = await install({ args: ["--from", release] });
+    expect([unasked.code, unasked.stderr]).toEqual([
+      1,
+      `Cannot install Orrery: 0.10.0 is installed, and the newest release in ${release} is 0.9.0: to go back to it, set VERSION=0.9.0\n`,
+    ]);
+    expect([readdirSync(folder), installedVersion()]).toEqual([["orrery"], "orrery 0.10.0 (a test)\n"]);
+    const { code, stderr } = await install({ args: ["--from", release], env: { VERSION: "0.9.0" } });
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/^Going back from 0\.10\.0, which is installed, to 0\.9\.0/)]);
+    expect(installedVersion()).toBe("orrery 0.9.0 (a test)\n");
+    const again = await install({ args: ["--from", release] });
+    expect([again.code, again.stderr.includes("Going back")]).toEqual([0, false]);
+  });
+
+  describe("tells whose shell does not find the completions how to add them,", () => {
+    const lineFor = (shell: string, stderr: string) =>
+      new RegExp(`^${shell} does not find the completions by itself: add to ~/[^:]*: (.*)$`, "m").exec(stderr)?.[1];
+    const completes: readonly (readonly [shell: string, ask: string, answer: string])[] = [
+      ["bash", "complete -p orrery", "complete -W 'there' orrery\n"],
+      ["zsh", "autoload -Uz compinit; compinit -u -D; print $_comps[orrery]", "_orrery\n"],
+      ["fish", 'complete -C "orrery t"', "there\n"],
+    ];
+    for (const [shell, ask, answer] of completes) {
+      test.skipIf(!has(shell))(`${shell} by a line that works, wherever it is`, async () => {
+        bring(shell);
+        const place = join(root, "a prefix/bin");
+        writeBoth(release, "1.0.0");
+        const { stderr } = await install({ args: ["--from", release], env: { INSTALL_DIR: place } });
+        const line = lineFor(shell, stderr);
+        const env = { PATH: `${place}:${process.env["PATH"]}`, HOME: join(root, "home") };
+        const found = spawnSync(shell, [...(shell === "zsh" ? ["-f"] : []), "-c", `${line}\n${ask}`], { encoding: "utf8", env });
+        expect([line, found.stdout]).toEqual([expect.stringContaining(join(root, "a prefix/share")), answer]);
+      }, 30_000);
+    }
+
+    test.skipIf(!has("zsh") || !has("fish"))("asks the shells, and runs nothing that their user wrote", async () => {
+      for (const name of ["bash", "zsh", "fish"]) bring(name);
+      bring("touch");
+      const home = join(root, "home");
+      const ran = join(root, "ran");
+      for (
+        const name of [
+          ".zshenv",
+          ".zshrc",
+          ".bashrc",
+          ".bash_completion",
+          ".config/fish/config.fish",
+          ".local/share/fish/vendor_conf.d/x.fish",
+        ]
+      ) {
+        mkdirSync(join(home, name, ".."), { recursive: true });
+        writeFileSync(join(home, name), `touch ${ran}\n`);
+      }
+      writeBoth(release, "1.0.0");
+      const share = join(home, ".local/share");
+      const before = { INSTALL_DIR: join(home, ".local/bin"), BASH_ENV: join(home, ".bashrc") };
+      const { stderr } = await install({ args: ["--from", release], env: before });
+      expect([lineFor("zsh", stderr), lineFor("fish", stderr)]).toEqual([`fpath=("${share}/zsh/site-functions" $fpath)`, undefined]);
+      const told = await install({ args: ["--from", release], env: { ...before, FPATH: join(share, "zsh/site-functions") } });
+      expect([lineFor("zsh", told.stderr), existsSync(ran)]).toEqual([undefined, false]);
+      expect(readdirSync(home).toSorted()).toEqual([".bash_completion", ".bashrc", ".config", ".local", ".zshenv", ".zshrc"]);
+      expect(readdirSync(join(home, ".config"), { recursive: true })).toEqual(["fish", "fish/config.fish"]);
+      expect(readdirSync(join(share, "fish")).toSorted()).toEqual(["vendor_completions.d", "vendor_conf.d"]);
+    }, 30_000);
+
+    const packaged = "/usr/share/bash-completion";
+    test.skipIf(!isRoot || !has("unshare") || !existsSync(packaged))("bash without a word where its package finds them", async () => {
+      bring("bash");
+      const stand = join(root, "package");
+      mkdirSync(stand);
+      const looks = '__load_completion() { . "${XDG_DATA_HOME:-$HOME/.local/share}/bash-completion/completions/$1"; }\n';
+      writeFileSync(join(stand, "bash_completion"), looks);
+      writeBoth(release, "1.0.0");
+      const shell = ["unshare", "--mount", "sh", "-c", `mount --bind '${stand}' ${packaged} && PATH='${tools}' && exec "$@"`, "sh", "sh"];
+      for (const [prefix, told] of [["prefix", true], ["home/.local", false]] as const) {
+        const { code, stderr } = await install({ shell, args: ["--from", release], env: { INSTALL_DIR: join(root, prefix, "bin") } });
+        expect([prefix, code, lineFor("bash", stderr) !== undefined]).toEqual([prefix, 0, told]);
+      }
+    });
+
+    test("nobody who has none of these shells", async () => {
+      writeBoth(release, "1.0.0");
+      expect((await install({ args: ["--from", release] })).stderr).not.toContain("completions");
+    });
   });
 
   describe("over HTTP", () => {
@@ -282,6 +430,7 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
         const url = (await serve()).replace("http", "HTTP");
         const { code, stderr } = await install({ args: ["--from", `${url}/`] });
         expect({ code, stderr }).toMatchObject({ code: 0 });
+        expect(stderr).not.toMatch(/^(?:W|warning):/im);
         expect(installedVersion()).toBe("orrery 1.0.0 (a test)\n");
       });
     }
@@ -303,7 +452,7 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
         const text = readFileSync(script, "utf8");
         // As a folder may be that somebody else filled: with a release, and a file by the name of the shell.
         writeBoth(root, "6.6.6");
-        for (const name of ["sh", "dash", "bash", "install.sh"]) writeFileSync(join(root, name), text);
+        for (const name of ["sh", "dash", "bash", "zsh", "install.sh"]) writeFileSync(join(root, name), text);
         const ways: readonly Pick<Install, "input" | "args">[] = [
           { input: text },
           { input: text, args: ["-s"] },

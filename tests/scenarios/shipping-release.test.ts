@@ -91,7 +91,6 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined || !hasTar)("a releas
     rmSync(join(release, "orrery-0.9.0-linux-x64.tar.gz"));
     setVersion("1.0.0");
     compile("--target", "linux-x64", "--archive", "another");
-    // install.sh takes the last: an old version that was built again is not the newest.
     expect(Object.keys(sums())).toEqual(["orrery-1.0.0-linux-x64.tar.gz", "orrery-1.1.0-linux-x64.tar.gz"]);
     expectSums();
     expect(manifest().targets.map(({ version, commit }) => [version, commit])).toEqual([["1.1.0", "abc"], ["1.0.0", "another"]]);
