@@ -17,6 +17,7 @@ FROM debian:bookworm-slim AS base
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /data --shell /usr/sbin/nologin orrery && \
     install -d -m 1777 /data /work
 COPY --from=install /installed/bin/ /usr/local/bin/
+COPY --from=install /installed/share/doc/orrery/LICENSE /installed/share/doc/orrery/THIRD-PARTY-NOTICES.txt /usr/local/share/doc/orrery/
 ENV ORRERY_HOME=/data
 VOLUME /data
 WORKDIR /work

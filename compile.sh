@@ -8,7 +8,7 @@ Usage: sh compile.sh [--target TARGET | --all] [--archive] [--output DIR]
 
 Without --archive: builds dist/orrery for this machine, or dist/orrery-TARGET for another one.
 With --archive, which --all implies: writes what is published to dist/release:
-  orrery-VERSION-TARGET.tar.gz   the executable, licence, documents, manual pages, completions, service unit
+  orrery-VERSION-TARGET.tar.gz   the executable, licences, documents, manual pages, completions, service unit
   SHA256SUMS  manifest.json  install.sh
 What other versions and targets have there stays, listed. The same commit gives the same bytes. Without a repository, ORRERY_COMMIT names the commit and SOURCE_DATE_EPOCH its time.
 
@@ -49,8 +49,27 @@ host_target() {
   esac
 }
 
-# build TARGET FILE [OPTIONS OF BUN]
+# bundle TARGET [OPTIONS OF BUN]
 # The two entries are one program and its worker thread: a worker is found in the executable only if it is an entry.
+bundle() {
+  target=$1
+  shift
+  node_modules/.bin/bun build --minify --splitting --format=esm \
+    --define "ORRERY_VERSION=\"$version\"" --define "ORRERY_COMMIT=\"$commit\"" --define "ORRERY_TARGET=\"$target\"" \
+    --define "ORRERY_EPOCH=\"$epoch\"" "$@" cli/main.ts lib/supervisor/worker.ts >&2
+}
+
+# What the executable is made of is known from a bundle, and has to be in the executable: so there is one more before.
+write_notices() {
+  bundle "" --target=bun --metafile="$scratch/bundle.json" --outdir "$scratch/bundle" 2>"$scratch/said" || {
+    cat "$scratch/said" >&2
+    exit 1
+  }
+  node_modules/.bin/bun scripts/notices.ts "$scratch/bundle.json" >"$scratch/THIRD-PARTY-NOTICES.txt"
+  node_modules/.bin/bun -p 'JSON.stringify(await Bun.file(process.argv[1]).text())' "$scratch/THIRD-PARTY-NOTICES.txt" >"$scratch/notices.json"
+}
+
+# build TARGET FILE [OPTIONS OF BUN]
 # Without the two --no-compile-autoload flags the executable would obey a bunfig.toml and a .env of whatever folder it
 # is started in; without --compile-autoload-package-json a tool file could import no package whose package.json says
 # where its entry is.
@@ -58,11 +77,9 @@ build() {
   target=$1 file=$2
   shift 2
   echo "Building $file ($version, $commit)" >&2
-  node_modules/.bin/bun build --compile --minify --bytecode --splitting --format=esm \
+  bundle "$target" --compile --bytecode \
     --no-compile-autoload-bunfig --no-compile-autoload-dotenv --compile-autoload-package-json \
-    --define "ORRERY_VERSION=\"$version\"" --define "ORRERY_COMMIT=\"$commit\"" --define "ORRERY_TARGET=\"$target\"" \
-    --define "ORRERY_EPOCH=\"$epoch\"" \
-    "$@" --outfile "$scratch/orrery" cli/main.ts lib/supervisor/worker.ts >&2
+    --define "ORRERY_NOTICES=$(cat "$scratch/notices.json")" "$@" --outfile "$scratch/orrery"
   chmod 755 "$scratch/orrery"
 }
 
@@ -114,7 +131,8 @@ sum_of() {
 # What goes into every archive beside the executable.
 gather_extras() {
   mkdir -p "$scratch/extras/completions" "$scratch/extras/docs"
-  cp -- LICENSE README.md CHANGELOG.md CONTRIBUTING.md ARCHITECTURE.md docs/orrery.service "$scratch/extras/"
+  cp -- LICENSE README.md CHANGELOG.md CONTRIBUTING.md ARCHITECTURE.md docs/orrery.service "$scratch/THIRD-PARTY-NOTICES.txt" \
+    "$scratch/extras/"
   documents | while read -r page; do
     if [ -f "$page" ]; then cp -- "$page" "$scratch/extras/docs/"; fi
   done
@@ -229,6 +247,7 @@ trap 'rm -rf -- "$scratch"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+write_notices
 if [ "$archives" = yes ]; then
   [ "$wanted" != host ] || wanted=$(host_target)
   gather_extras

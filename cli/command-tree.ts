@@ -30,6 +30,7 @@ import {
   type TrustFlags,
   type TurnFlags,
   turnFlags,
+  type VersionFlags,
 } from "./flags.ts";
 import { tools } from "./tools-tree.ts";
 
@@ -353,9 +354,14 @@ const demo = buildCommand<NoFlags, [], CommandScope>({
   docs: { brief: "Play a whole session with a scripted model: no key, no network" },
 });
 
-const version = buildCommand<JsonFlag, [], CommandScope>({
+const version = buildCommand<VersionFlags, [], CommandScope>({
   loader: body(async () => (await import("./commands/version.ts")).version),
-  parameters: { flags: jsonFlag },
+  parameters: {
+    flags: {
+      licenses: { kind: "boolean", default: false, withNegated: false, brief: "Print the licences of what this executable is made of" },
+      ...jsonFlag,
+    },
+  },
   docs: { brief: "Print the version" },
 });
 

@@ -50,6 +50,7 @@ export type CreateToolFlags = JsonFlag & { readonly workspace?: string; readonly
 export type TrustFlags = JsonFlag & { readonly forget: boolean };
 export type ConfigFlags = CommonFlags & JsonFlag & { readonly origin: boolean };
 export type DoctorFlags = CommonFlags & JsonFlag & { readonly server?: string };
+export type VersionFlags = JsonFlag & { readonly licenses: boolean };
 export type CompletionsShell = (typeof COMPLETIONS_SHELLS)[number];
 export type CompletionsFlags = { readonly name?: string };
 export type ManFlags = { readonly output?: string };

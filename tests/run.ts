@@ -51,7 +51,7 @@ const steps: Readonly<Record<string, Step>> = {
   format: { title: "format", argv: ["deno", "fmt", "--check"] },
   lint: { title: "lint", argv: ["deno", "lint"] },
   types: { title: "types (tsc)", argv: ["tsc", "-p", "."] },
-  "deno-types": { title: "types (deno)", argv: ["deno", "check", "mod.ts", "lib", "cli", "tests"] },
+  "deno-types": { title: "types (deno)", argv: ["deno", "check", "mod.ts", "lib", "cli", "scripts", "tests"] },
   build: { title: "build", argv: ["sh", "compile.sh"] },
   bun: { title: "suite on Bun", ...bunSuite("tests", "--path-ignore-patterns=tests/scenarios/**") },
   deno: {

@@ -25,6 +25,10 @@ import { buildImage, canContain, type Container, copyRoot, type Image, inRoot, r
 const repository = join(import.meta.dirname, "../..");
 const target = process.arch === "arm64" ? "linux-arm64" : "linux-x64-baseline";
 const ORRERY_COMMIT = "0123456789ab";
+interface Packages {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+}
 const hasBinary = process.env["ORRERY_BINARY"] !== undefined;
 let scratch: string;
 let release: string;
@@ -74,10 +78,28 @@ describe.skipIf(!hasBinary || process.platform !== "linux")("sh compile.sh --arc
         "completions/stella.fish",
         "orrery.service",
         "docs/containment.md",
+        "THIRD-PARTY-NOTICES.txt",
       ]
     ) {
       expect(listing).toContain(`orrery-${version()}-${target}/${file}`);
     }
+  });
+
+  test("names every package that the executable holds, in the archive and in the executable itself", () => {
+    const name = `orrery-${version()}-${target}`;
+    execFileSync("tar", ["-C", scratch, "-xzf", join(release, `${name}.tar.gz`), name]);
+    const notices = readFileSync(join(scratch, name, "THIRD-PARTY-NOTICES.txt"), "utf8");
+    expect(execFileSync(join(scratch, name, "orrery"), ["version", "--licenses"], { encoding: "utf8" })).toBe(notices);
+    const { dependencies, devDependencies } = JSON.parse(readFileSync(join(repository, "package.json"), "utf8")) as Packages;
+    const shipped = Object.entries({ ...dependencies, bun: devDependencies["bun"] ?? "" });
+    expect(shipped.filter(([each, is]) => !notices.toLowerCase().includes(`\n${each} ${is} (`))).toEqual([]);
+    expect(notices).not.toContain("\ntypescript ");
+    // A package that reached the executable keeps some of its names there, whatever the list says.
+    const program = readFileSync(join(scratch, name, "orrery"), "latin1");
+    const marks = { "@opentelemetry/api": "opentelemetry.js.api", jose: "JWSSignatureVerificationFailed", zod: "ZodError" };
+    expect(Object.entries(marks).map(([each, mark]) => [each, program.includes(mark), notices.includes(`\n${each} `)])).toEqual(
+      Object.keys(marks).map((each) => [each, true, true]),
+    );
   });
 
   test("writes the same bytes again from another folder", () => {
@@ -114,6 +136,7 @@ describe.skipIf(!hasBinary || !canContain)("in a bare Debian (needs root and deb
     expect({ status, stderr }).toMatchObject({ status: 0, stderr: expect.stringContaining("Installed /usr/local/bin/orrery") });
     expect(performance.now() - started).toBeLessThan(5000);
     expect(existsSync(join(root, "usr/local/share/man/man1/orrery.1"))).toBe(true);
+    expect(existsSync(join(root, "usr/local/share/doc/orrery/THIRD-PARTY-NOTICES.txt"))).toBe(true);
   }, 30_000);
 
   test("the one file is enough: a whole session by a user without a name or a home, on a read-only root", async () => {
@@ -137,6 +160,7 @@ describe.skipIf(!hasBinary || !canContain)("in a bare Debian (needs root and deb
 
   test("the image has the one file on its PATH, under both names, and a user of its own", () => {
     expect(readdirSync(join(image.root, "usr/local/bin")).toSorted()).toEqual(["orrery", "stella"]);
+    expect(readdirSync(join(image.root, "usr/local/share/doc/orrery")).toSorted()).toEqual(["LICENSE", "THIRD-PARTY-NOTICES.txt"]);
     expect([image.user, image.volumes, image.env]).toEqual(["orrery", ["/data"], { ORRERY_HOME: "/data" }]);
   });
 

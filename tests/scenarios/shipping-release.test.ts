@@ -19,6 +19,8 @@ const hasTar = spawnSync("tar", ["--version"], { encoding: "utf8" }).stdout?.inc
 const STAND_IN = `#!/bin/sh
 case $* in
   --version) echo 1.0.0; exit ;;
+  *--metafile=* | -p*) exit ;;
+  *scripts/notices.ts*) echo "Third-party notices"; exit ;;
   *"cli/main.ts man"*) mkdir -p "$4"; echo .TH >"$4/orrery.1"; exit ;;
   *"cli/main.ts completions"*) echo "# $3"; exit ;;
 esac
