@@ -8,25 +8,26 @@ import type { Ending } from "./ending.ts";
 import { writeFailure } from "./failure.ts";
 import { fold } from "./fold.ts";
 import type { Out, Shell } from "./terminal.ts";
-
-/** How far a word may be from what there is for "did you mean": git's weights, and not as far, as our names are short. */
-const SLIPS = { threshold: 4, weights: { insertion: 1, deletion: 3, substitution: 2, transposition: 0 } };
+import { meant, sayMisread, sayUnknownCommand, SLIPS } from "./usage.ts";
 
 /** How stricli reads the words of a line. */
 export const SCANNER = { caseStyle: "allow-kebab-for-camel", allowArgumentEscapeSequence: true, distanceOptions: SLIPS } as const;
 
-const application = buildApplication(commandTree, {
-  name: calledName(),
-  scanner: SCANNER,
-  documentation: { caseStyle: "convert-camel-to-kebab", onlyRequiredInUsageLine: true },
-  localization: {
-    text: {
-      ...text_en,
-      noCommandRegisteredForInput: (args) => ours(text_en.noCommandRegisteredForInput({ ...args, ansiColor: false })),
-      exceptionWhileParsingArguments: (error) => ours(text_en.exceptionWhileParsingArguments(error, false)),
+/** @param args for what is said of them. */
+function applicationFor(args: readonly string[]) {
+  return buildApplication(commandTree, {
+    name: calledName(),
+    scanner: SCANNER,
+    documentation: { caseStyle: "convert-camel-to-kebab", onlyRequiredInUsageLine: true },
+    localization: {
+      text: {
+        ...text_en,
+        noCommandRegisteredForInput: ({ input, corrections }) => sayUnknownCommand(input, corrections, args),
+        exceptionWhileParsingArguments: (error) => sayMisread(error, args),
+      },
     },
-  },
-});
+  });
+}
 
 export async function runByTree(shell: Shell, args: readonly string[]): Promise<Ending> {
   let ending: Ending | null = null;
@@ -34,7 +35,8 @@ export async function runByTree(shell: Shell, args: readonly string[]): Promise<
   const stderr = toStream(shell.err, (text) => said += text);
   const process: StricliProcess = { stdout: toStream(shell.out), stderr };
   const scope: CommandScope = { process, shell, args, finish: (how) => void (ending = how) };
-  await run(application, withEmptyValues(args), scope);
+  const line = meant(args);
+  await run(applicationFor(line), withEmptyValues(line), scope);
   if (ending !== null) return ending;
   const unread = endingOfExitCode(process.exitCode);
   if (unread !== "completed") await writeFailure(shell, args, { ending: unread, message: said.replace(/^orrery: /, "").trim() }, false);
@@ -53,10 +55,6 @@ interface StricliProcess {
   readonly stdout: ReturnType<typeof toStream>;
   readonly stderr: ReturnType<typeof toStream>;
   exitCode?: number | string | null;
-}
-
-function ours(message: string): string {
-  return `orrery: Cannot read the command line: ${message}`;
 }
 
 /** `overhear` is told what the library itself says there; commands write by their shell. */

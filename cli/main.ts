@@ -12,7 +12,7 @@ import { holdSignals as holdAllSignals } from "../lib/platform/init-signals.ts";
 import { wasClosed } from "../lib/platform/standard-streams.ts";
 import type { Ending } from "./ending.ts";
 import type { HeldSignals } from "./held-signals.ts";
-import { versionLine } from "./version-line.ts";
+import { VERSION_WORDS, versionLine } from "./version-line.ts";
 
 const EXIT_CODES: Readonly<Record<Ending, number>> = {
   completed: 0,
@@ -42,7 +42,7 @@ async function start(args: readonly string[]): Promise<number> {
 
 async function main(args: readonly string[]): Promise<Ending> {
   const [first = ""] = args;
-  if (args.length === 1 && ["version", "--version", "-v"].includes(first)) {
+  if (args.length === 1 && VERSION_WORDS.includes(first)) {
     if (wrote(`${versionLine()}\n`)) return "completed";
     return await (await import("./command-line.ts")).commandLine(["version"]);
   }

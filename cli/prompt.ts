@@ -43,7 +43,7 @@ function decode(bytes: Uint8Array, what: string): string {
   const offset = firstBadByte(bytes);
   const byte = (bytes[offset] ?? 0).toString(16).padStart(2, "0");
   throw new UsageError(
-    `Cannot take the ${what} from standard input as it is not UTF-8: at byte offset ${offset} (0x${byte}) no character begins`,
+    `Cannot take the ${what} from standard input as it is not UTF-8: at byte offset ${offset} (0x${byte}) no character begins; iconv makes UTF-8 of other texts`,
   );
 }
 
@@ -73,6 +73,6 @@ async function* standardInput(what: string): AsyncGenerator<Uint8Array> {
     yield* process.stdin as AsyncIterable<Uint8Array>;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`Cannot read the ${what} from standard input: ${why}`, { cause: error });
+    throw new UsageError(`Cannot read the ${what} from standard input: ${why}: give it as an argument, or by a pipe`, { cause: error });
   }
 }

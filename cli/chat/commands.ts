@@ -1,7 +1,7 @@
 /** What each command of a conversation does. */
 import { relative } from "node:path";
 import { calledName } from "../../lib/platform/called.ts";
-import { listingsIn, nearest, type Runtime, type SessionSummary, type TurnOptions, type TurnResult, UsageError } from "../../mod.ts";
+import { listingsIn, type Runtime, type SessionSummary, type TurnOptions, type TurnResult, UsageError } from "../../mod.ts";
 import { MODES } from "../flags.ts";
 import { oneLine, printable, type Shell, wrap } from "../terminal.ts";
 import { writeToolTable } from "../tool-table.ts";
@@ -52,9 +52,8 @@ async function changeMode(argument: string, { seat, say }: Room): Promise<void> 
 }
 
 function unknownMode(argument: string): string {
-  const near = nearest(argument, MODES);
-  const hint = near === null ? `there are ${MODES.join(", ")}` : `did you mean ${near}?`;
-  return `Cannot change to the mode "${oneLine(argument, 40)}": ${hint}`;
+  // None of them is proposed: the nearest word may be the one that lets more run.
+  return `Cannot change to the mode "${oneLine(argument, 40)}": there are ${MODES.join(", ")}`;
 }
 
 /** The files are looked at again, and the session goes on with what is there now. */

@@ -24,7 +24,11 @@ function openFile(file: string): AsyncIterable<Uint8Array> {
   try {
     if (!statSync(file).isDirectory()) return createReadStream(file);
   } catch (error) {
-    throw new UsageError(`Cannot import "${file}" as it cannot be read: ${(error as Error).message}`);
+    throw new UsageError(
+      `Cannot import "${file}" as it cannot be read (${
+        (error as Error).message
+      }): name a file that export printed, or - for standard input`,
+    );
   }
   throw new UsageError(`Cannot import "${file}" as it is a directory: name a file, or - for standard input`);
 }

@@ -82,6 +82,47 @@ describe("the command line refuses", () => {
   });
 });
 
+describe("a line that cannot be read is answered with where it says what is right", () => {
+  const lines: readonly (readonly [args: readonly string[], help: string])[] = [
+    [["frob"], "orrery --help"],
+    [["--bogus"], "orrery --help"],
+    [["-V", "x"], "orrery version --help"],
+    [["help", "frob"], "orrery --help"],
+    [["rnu", "x"], "orrery --help"],
+    [["run", "--bogus"], "orrery run --help"],
+    [["run", "-z"], "orrery run --help"],
+    [["run", "a", "b", "c"], "orrery run --help"],
+    [["run", "--timeout"], "orrery run --help"],
+    [["run", "--timeout", "soon", "x"], "orrery run --help"],
+    [["run", "--output-format", "xml", "x"], "orrery run --help"],
+    [["tools", "--bogus"], "orrery tools --help"],
+    [["tools", "create"], "orrery tools create --help"],
+    [["sessions", "frob"], "orrery sessions --help"],
+    [["sessions", "show"], "orrery sessions show --help"],
+    [["completions", "ksh"], "orrery completions --help"],
+    [["demo", "x"], "orrery demo --help"],
+  ];
+  for (const [args, help] of lines) {
+    test(args.join(" "), async () => {
+      const { code, stdout, stderr } = await runOrrery(args, { home });
+      expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(/^orrery: Cannot read the command line: .+\n$/)]);
+      expect(stderr.endsWith(` (see ${help})\n`)).toBe(true);
+    });
+  }
+
+  test("a mode that is not one with those there are, and none of them is proposed, as it may let more run", async () => {
+    for (const word of ["foo", "yol", "yoloo", "plane"]) {
+      const { stderr } = await runOrrery(["run", "--mode", word, "x"], { home });
+      expect(stderr).toContain(`--mode cannot be "${word}", only normal, auto-accept, architect, yolo, plan, headless`);
+      expect(stderr).not.toContain("did you mean");
+    }
+  });
+
+  test("a prompt without quotes with what it lacks", async () => {
+    expect((await runOrrery(["run", "count", "the", "words"], { home })).stderr).toContain("a prompt of several words goes in quotes");
+  });
+});
+
 describe("who asked for JSON gets it, whatever goes wrong", () => {
   const printed = async (...args: readonly string[]) => {
     const { code, stdout, stderr } = await runOrrery(args, { home });
@@ -152,6 +193,8 @@ describe("the command line explains itself", () => {
     for (
       const args of [
         ["--help"],
+        ["-h"],
+        ["help"],
         ["run", "-h"],
         ["tools", "--help"],
         ["sessions", "--help"],
@@ -176,9 +219,23 @@ describe("the command line explains itself", () => {
   test("with a version in one line, and as JSON", async () => {
     const plain = await runOrrery(["version"], { home });
     expect(plain.stdout).toMatch(/^orrery \d+\.\d+\.\d+ \(\S+, (?:bun|deno) .+\)\n$/);
-    expect((await runOrrery(["--version"], { home })).stdout).toBe(plain.stdout);
+    for (const word of ["--version", "-v", "-V"]) expect((await runOrrery([word], { home })).stdout).toBe(plain.stdout);
+    expect((await runOrrery(["-V", "--json"], { home })).stdout).toBe((await runOrrery(["version", "--json"], { home })).stdout);
     const { stdout } = await runOrrery(["version", "--json"], { home });
     expect(JSON.parse(stdout)).toMatchObject({ schema_version: 1, version: plain.stdout.split(" ")[1] });
+  });
+
+  test("with the help of a command also by help before it", async () => {
+    for (const command of [["run"], ["tools"], ["tools", "create"], ["help"]]) {
+      const [asked, usual] = await Promise.all([["help", ...command], [...command, "--help"]].map((args) => runOrrery(args, { home })));
+      expect([command, asked]).toEqual([command, usual]);
+    }
+  }, 30_000);
+
+  test("and has the licences of what it holds, or says where they are", async () => {
+    const { code, stdout, stderr } = await runOrrery(["version", "--licenses"], { home });
+    if (code === 0) expect(stdout).toMatch(/\nhono \d[\d.]* \(MIT\)/);
+    else expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining("each package in node_modules has its own")]);
   });
 
   test("without colours unless a terminal or FORCE_COLOR wants them", async () => {
@@ -193,5 +250,5 @@ test("a slip of the fingers is told of the command that is near, and another wor
   for (const [word, near] of [["rnu", "run"], ["sesions", "sessions"], ["cofnig", "config"], ["demoo", "demo"]] as const) {
     expect(await said(word)).toContain(`did you mean \`${near}\`?`);
   }
-  for (const word of ["nope", "frob"]) expect(await said(word)).not.toContain("did you mean");
+  for (const word of ["nope", "frob", "foo"]) expect(await said(word)).not.toContain("did you mean");
 }, 30_000);
