@@ -4,8 +4,7 @@ import { type Configuration, mergeSettings } from "../config/merge.ts";
 import type { ConfiguredHook, Layer, PlainSettings } from "../config/layer.ts";
 import type { Environment, Paths } from "../config/paths.ts";
 import { environmentLayer, flagLayer } from "../config/plain-layer.ts";
-import { readSettings } from "../config/settings.ts";
-import { describeSettingsDiagnostic } from "../config/settings.ts";
+import { describeSettingsDiagnostic, readSettings, type SettingsChoice } from "../config/settings.ts";
 import { describeSource } from "../config/source.ts";
 import { type InheritedEnvironment, inheritedEnvironment, isOn, SERVER_TOKENS } from "../config/environment.ts";
 import type { Hook, InertHook } from "../gate/hook.ts";
@@ -48,6 +47,8 @@ export interface PolicyOptions {
   /** Files with secrets besides the token file that is the default and that of the settings. */
   readonly secretFiles?: readonly string[];
   readonly defaultMode?: Mode;
+  /** With "sound" nothing may be started: a file that is left out may hold the guard against it. */
+  readonly settings?: SettingsChoice;
   readonly flags: { readonly [K in keyof PlainSettings]?: PlainSettings[K] | undefined };
 }
 
@@ -58,9 +59,9 @@ export function runtimeSecrets(): readonly string[] {
 
 /** Reads and weighs; starts nothing. @throws {ConfigError} */
 export async function openPolicy(
-  { workspace, paths, env, platform, trustFlag, flags, secretFiles = [], defaultMode = "auto-accept" }: PolicyOptions,
+  { workspace, paths, env, platform, trustFlag, flags, secretFiles = [], defaultMode = "auto-accept", settings = "all" }: PolicyOptions,
 ): Promise<Policy> {
-  const read = readSettings({ paths, env, workspace, platform }, nearest);
+  const read = readSettings({ paths, env, workspace, platform }, nearest, settings);
   const layers: readonly Layer[] = [...read.layers, environmentLayer(env), flagLayer(flags)];
   const survey = await surveyWorkspace(workspace, workspaceFiles);
   const trust = await checkTrust(survey, createTrustStore(paths.data), {

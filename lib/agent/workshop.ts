@@ -125,7 +125,8 @@ async function findTools(options: PolicyOptions, policy: Policy, run: RunAside):
         return inWords("script", workspaceProgramOf(script, place)) ?? inWords("variable", workspaceVariable(own, place));
       },
     })),
-    loadModules(options, policy, trust, run),
+    // They would have to be started.
+    options.settings === "sound" ? NOTHING_FOUND : loadModules(options, policy, trust, run),
   ]);
   return { candidates: found.flatMap(({ candidates }) => candidates), notices: found.flatMap(({ notices }) => notices) };
 }

@@ -1,7 +1,7 @@
 /** The settings files: which there are, and what they say. A file with a fault stops the start, with every fault named. */
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
-import { ConfigError } from "./error.ts";
+import { ConfigError, SettingsError } from "./error.ts";
 import type { Layer } from "./layer.ts";
 import { parseNanocoderSettings } from "./nanocoder-settings.ts";
 import type { Environment, Paths } from "./paths.ts";
@@ -36,13 +36,17 @@ export interface ReadLayers {
   readonly diagnostics: readonly SettingsDiagnostic[];
 }
 
-/** @throws {ConfigError} that names every fault of every file. */
-export function readSettings(places: SettingsPlaces, nearest: NearestName): ReadLayers {
-  const read = settingsPlaces(places).map((place) => readPlace(place, nearest)).filter((parsed) => parsed !== null);
-  const diagnostics = read.flatMap((parsed) => parsed.diagnostics);
-  const errors = diagnostics.filter(({ severity }) => severity === "error");
-  if (errors.length > 0) throw new ConfigError(errors.map(describeSettingsDiagnostic).join("\n"));
-  return { layers: read.map(({ layer }) => layer), diagnostics };
+/** Which files count. `sound`: those without a fault, to look at what is there; the organisation's must be sound all the same. */
+export type SettingsChoice = "all" | "sound";
+
+/** @throws {SettingsError} that names every fault of every file. @throws {ConfigError} a variable names no file. */
+export function readSettings(places: SettingsPlaces, nearest: NearestName, choice: SettingsChoice = "all"): ReadLayers {
+  const read = settingsPlaces(places).map((place) => ({ place, ...readPlace(place, nearest) }));
+  const counting = read.filter(({ place, faults }) => faults.length === 0 || choice !== "sound" || place.scope === "organisation");
+  const faults = counting.flatMap((each) => each.faults);
+  if (faults.length > 0) throw new SettingsError(faults);
+  const parsed = counting.flatMap(({ parsed }) => parsed ?? []);
+  return { layers: parsed.map(({ layer }) => layer), diagnostics: parsed.flatMap(({ diagnostics }) => diagnostics) };
 }
 
 /** `/path/settings.json:3:12: what is wrong` */
@@ -80,10 +84,23 @@ function nanocoderDirectory(env: Environment, home: string | null, platform: str
   return home === null ? null : join(home, ".config/nanocoder");
 }
 
-function readPlace(place: SettingsPlace, nearest: NearestName): ParsedSettings | null {
-  const text = readText(place);
-  if (text === null) return null;
-  const { path, scope, dialect } = place;
+/** `parsed` is null if there is no such file, or none that can be read. */
+function readPlace(
+  place: SettingsPlace,
+  nearest: NearestName,
+): { readonly parsed: ParsedSettings | null; readonly faults: readonly string[] } {
+  try {
+    const text = readText(place);
+    const parsed = text === null ? null : parsePlace(text, place, nearest);
+    const errors = parsed?.diagnostics.filter(({ severity }) => severity === "error") ?? [];
+    return { parsed, faults: errors.map(describeSettingsDiagnostic) };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return { parsed: null, faults: [error.message] };
+  }
+}
+
+function parsePlace(text: string, { path, scope, dialect }: SettingsPlace, nearest: NearestName): ParsedSettings {
   if (dialect === "nanocoder") return parseNanocoderSettings(text, { path, scope: scope === "user" ? "user" : "project" });
   return parseSettings(text, { path, scope, dialect }, nearest);
 }

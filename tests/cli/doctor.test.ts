@@ -164,12 +164,62 @@ describe("orrery doctor", () => {
     expect(checkTemporary({ TMPDIR: workspace.path })).toEqual([]);
   }, LIMIT_MS);
 
-  test("says where a setting is wrong, and checks the rest all the same", async () => {
-    await workspace.write(".orrery/settings.json", '{\n  "mode": "careful"\n}\n');
-    const { code, of } = await doctor(["--model", model]);
+  test("says each fault of settings by itself, and checks the rest all the same", async () => {
+    await workspace.write(".orrery/settings.json", '{\n  "mode": "careful",\n  "speculation": 3\n}\n');
+    await workspace.write("agents.config.json", "{");
+    await workspace.write(".stella/tools/bad.toml", "name = 1\n");
+    await workspace.write(".mcp.json", JSON.stringify({ mcpServers: { gone: { command: "/no/such/server" } } }));
+    await workspace.write(".orrery/tools/started.ts", 'import { writeFileSync } from "node:fs";\nwriteFileSync("canary", "");\n');
+    await mkdir(join(workspace.home, "config"), { recursive: true });
+    const hook = { hooks: [{ type: "command", command: "./no-such-guard.sh" }] };
+    await writeFile(join(workspace.home, "config/settings.json"), JSON.stringify({ hooks: { Stop: [hook] } }));
+    const { code, of } = await doctor(["--model", model, "--trust-workspace"]);
     expect(code).toBe(1);
-    expect(of("settings", "error")).toMatchObject([{ text: expect.stringContaining("settings.json:2:") }]);
-    for (const check of ["model", "journal", "worker"]) expect([check, of(check, "ok").length]).toEqual([check, 1]);
+    expect(of("settings", "error").map(({ text }) => text)).toEqual([
+      expect.stringContaining("settings.json:2:"),
+      expect.stringContaining("settings.json:3:"),
+      expect.stringContaining("agents.config.json:1:"),
+    ]);
+    for (const check of ["model", "journal", "worker", "tools", "speculation"]) expect([check, of(check, "ok").length]).toEqual([check, 1]);
+    expect(of("settings", "note")).toMatchObject([{ text: expect.stringContaining("leaves out settings files with errors") }]);
+    expect(of("tools", "error")).toMatchObject([{ text: expect.stringContaining("bad.toml") }]);
+    expect(of("servers", "error")).toMatchObject([{ text: expect.stringContaining("/no/such/server") }]);
+    expect(of("hooks", "error")).toMatchObject([{ text: expect.stringContaining("no-such-guard.sh") }]);
+    expect(existsSync(join(workspace.path, "canary"))).toBe(false);
+  }, LIMIT_MS);
+
+  test("names what it could not look at, and why: settings that count for all, a variable", async () => {
+    const managed = join(workspace.home, "managed.json");
+    await writeFile(managed, '{ "speculation": 3 }');
+    for (const env of [{ ORRERY_MANAGED_SETTINGS: managed }, { ORRERY_MODE: "careful" }]) {
+      const { code, of } = await doctor(["--model", model], env);
+      const [fault] = of("settings", "error");
+      expect([code, fault?.text]).toEqual([1, expect.stringContaining(Object.values(env)[0] ?? "")]);
+      for (const check of ["model", "journal", "worker"]) expect([check, of(check, "ok").length]).toEqual([check, 1]);
+      for (const check of ["tools", "servers", "hooks", "speculation"]) {
+        expect([check, of(check, "note")]).toMatchObject([check, [{ text: `Not checked, as long as this stands: ${fault?.text}` }]]);
+      }
+    }
+  }, LIMIT_MS);
+
+  // Who has a home directory by the list of users has one without the variable.
+  const homeless = process.platform === "linux" && spawnSync("unshare", ["--user", "--map-user=54321", "true"]).status === 0;
+  test.skipIf(!homeless)("checks what needs no folder of the user's where there is none (if one may be somebody else)", async () => {
+    await workspace.write(".stella/tools/bad.toml", "name = 1\n");
+    const through = ["unshare", "--user", "--map-user=54321", "env", "-u", "HOME", "-u", "ORRERY_HOME", "-u", "XDG_DATA_HOME"];
+    const { code, stdout } = await runOrrery(["doctor", "--json", "--model", model], {
+      cwd: workspace.path,
+      home: workspace.home,
+      through,
+    });
+    const { findings } = JSON.parse(stdout) as { readonly findings: readonly Found[] };
+    const of = (check: string, level: string) => findings.filter((each) => each.check === check && each.level === level);
+    expect([code, of("journal", "error")]).toMatchObject([1, [{ text: expect.stringContaining("no home directory") }]]);
+    expect(of("settings", "ok")).toMatchObject([{ text: expect.stringContaining("there is no folder for your own") }]);
+    for (const check of ["model", "worker", "tools", "servers", "hooks", "speculation"]) {
+      expect([check, of(check, "ok").length]).toEqual([check, 1]);
+    }
+    expect(of("tools", "error")).toMatchObject([{ text: expect.stringContaining("bad.toml") }]);
   }, LIMIT_MS);
 
   test("says that the journal cannot be written, and checks the rest all the same", async () => {

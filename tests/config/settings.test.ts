@@ -18,13 +18,17 @@ function write(path: string, text: string): string {
   return target;
 }
 
-function read(env: Readonly<Record<string, string>> = {}) {
-  return readSettings({
-    paths: { config: join(root, "config"), home: join(root, "home") },
-    env,
-    workspace: join(root, "w"),
-    platform: "linux",
-  }, () => null);
+function read(env: Readonly<Record<string, string>> = {}, choice: "all" | "sound" = "all") {
+  return readSettings(
+    {
+      paths: { config: join(root, "config"), home: join(root, "home") },
+      env,
+      workspace: join(root, "w"),
+      platform: "linux",
+    },
+    () => null,
+    choice,
+  );
 }
 
 function failureOf(act: () => unknown): string {
@@ -54,6 +58,16 @@ describe("readSettings()", () => {
       ["project", "/w/.stella/settings.json"],
       ["project", "/w/agents.config.json"],
     ]);
+  });
+
+  test("leaves out a file with a fault for who only looks, and none of the organisation's", () => {
+    write("config/settings.json", "{}");
+    write("w/.orrery/settings.json", '{"mode": "x"}');
+    mkdirSync(join(root, "w/agents.config.json"), { recursive: true });
+    expect(read({}, "sound").layers.map(({ scope }) => scope)).toEqual(["user"]);
+    expect(failureOf(() => read())).toMatch(/^.*\.orrery\/settings\.json:1:2: .*\nCannot read settings ".*agents\.config\.json"/);
+    const managed = write("managed.json", '{"mode": "x"}');
+    expect(failureOf(() => read({ ORRERY_MANAGED_SETTINGS: managed }, "sound"))).toContain("managed.json:1:2");
   });
 
   test("refuses a start with every fault of every file", () => {
