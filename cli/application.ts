@@ -57,10 +57,13 @@ interface StricliProcess {
   exitCode?: number | string | null;
 }
 
-/** `overhear` is told what the library itself says there; commands write by their shell. */
+/**
+ * `overhear` is told what the library itself says there; commands write by their shell. Stricli 1.3 leaves parameters of its
+ * sequences empty, which terminals understand in more than one way.
+ */
 function toStream(out: Out, overhear: (text: string) => void = () => {}) {
   const write = (said: string) => {
-    const text = asCalled(said);
+    const text = asCalled(said).replaceAll(/\x1b\[;+(?=\d+m)/g, "\x1b[");
     overhear(text);
     out.write(out.isTerminal ? fold(text, out.columns) : text);
   };

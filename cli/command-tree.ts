@@ -327,7 +327,15 @@ EXAMPLES
 const man = buildCommand<ManFlags, [page?: string], CommandScope>({
   loader: body(async () => (await import("./commands/man.ts")).man),
   parameters: {
-    flags: { output: { kind: "parsed", parse: filled, optional: true, placeholder: "dir", brief: "Write every page to this folder" } },
+    flags: {
+      output: {
+        kind: "parsed",
+        parse: filled,
+        optional: true,
+        placeholder: "dir",
+        brief: "Write the page, or every page if none is named, to this folder",
+      },
+    },
     positional: {
       kind: "tuple",
       parameters: [{

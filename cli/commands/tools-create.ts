@@ -17,7 +17,9 @@ export async function createTool(shell: Shell, flags: CreateToolFlags, name: str
     for (const file of [definition, ...others]) shell.out.write(`${file}\n`);
     shell.err.write(`
 "${tool}" works as it is, and is trusted as it is:
-  ${calledName()} tools call ${tool}${format === "nanocoder" ? " --mode yolo" : ""} --input '{"message":"hello"}'
+  ${calledName()} tools call ${tool} --input '{"message":"hello"}'${
+      format === "nanocoder" ? "   (asks on the terminal before it runs)" : ""
+    }
 After a change of ${definition}: ${calledName()} tools --validate, then ${calledName()} trust
 `);
     return "completed";

@@ -70,7 +70,7 @@ function complete(it: string, { kind }: Value): string {
     case "file":
       return `${it}_files`;
     case "session":
-      return `${it}_words "$(${it}_sessions)"`;
+      return `compopt -o nosort 2>/dev/null; ${it}_words "$(${it}_sessions)"`;
     case "tool":
       return `${it}_words "$(${it}_tools)"`;
     case "text":

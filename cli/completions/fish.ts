@@ -51,7 +51,7 @@ function suggest(it: string, { kind }: Value): readonly string[] {
     case "file":
       return ["-a '(__fish_complete_path)'"];
     case "session":
-      return [`-a '(${it}_sessions)'`];
+      return [`-k -a '(${it}_sessions)'`];
     case "tool":
       return [`-a '(${it}_tools)'`];
     case "text":

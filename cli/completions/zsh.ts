@@ -7,7 +7,7 @@ export function zshCompletions(root: Reference): string {
   const it = functionPrefix(root);
   return `#compdef ${program}
 # Completions of ${program} for zsh.
-_${it}_session_ids() { local -a found; found=(\${(f)"$(${namesOf("sessions", root)})"}); compadd -a found }
+_${it}_session_ids() { local -a found; found=(\${(f)"$(${namesOf("sessions", root)})"}); compadd -V sessions -a found }
 _${it}_tool_names() { local -a found; found=(\${(f)"$(${namesOf("tools", root)})"}); compadd -a found }
 
 ${everyCommand(root).map((each) => toFunction(it, each)).join("\n\n")}

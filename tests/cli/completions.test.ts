@@ -126,7 +126,48 @@ describe.skipIf(!has("fish"))("in fish", () => {
   }
 });
 
+/** Two sessions, the newer one first: their ids say the opposite to who sorts them. */
+async function twoSessions(): Promise<{ readonly home: TestWorkspace; readonly newestFirst: readonly string[] }> {
+  const home = await createWorkspace();
+  const model = await home.script({ text: "done" }, { text: "done" });
+  for (const _ of [1, 2]) await runOrrery(["run", "--model", model, "go"], { cwd: home.path, home: home.home });
+  const { stdout } = await runOrrery(["sessions", "list", "--json"], { cwd: home.path, home: home.home });
+  const { sessions } = JSON.parse(stdout) as { readonly sessions: readonly { readonly session: string }[] };
+  return { home, newestFirst: sessions.map((each) => each.session) };
+}
+
+test.skipIf(!has("fish"))("fish keeps the order of sessions, and sorts the rest as it does", () => {
+  const script = `source '${folder}/orrery.fish'; complete -c orrery`;
+  const { stdout } = spawnSync("fish", ["--no-config", "-c", script], { encoding: "utf8", env });
+  const isKept = (line: string) => /^complete (?:-k|--keep-order) /.test(line);
+  const lines = stdout.split("\n").filter((line) => line.startsWith("complete "));
+  const ofSessions = lines.filter((line) => line.includes("(__orrery_sessions)"));
+  expect([ofSessions.length > 3, ofSessions.filter((line) => !isKept(line))]).toEqual([true, []]);
+  expect(lines.filter((line) => isKept(line) && !ofSessions.includes(line))).toEqual([]);
+});
+
+test.skipIf(!has("bash"))("bash is asked to keep the order of sessions", () => {
+  const asked = (line: string) => {
+    const script = `compopt() { echo "$*"; }; source '${folder}/orrery.bash'; COMP_WORDS=(${line} ''); COMP_CWORD=3; _orrery`;
+    return spawnSync("bash", ["--norc", "-c", script], { encoding: "utf8", env }).stdout;
+  };
+  expect([asked("orrery sessions show"), asked("orrery tools call")]).toEqual(["-o nosort\n", ""]);
+});
+
 describe.skipIf(!has("zsh") || !hasTerminal)("in zsh", () => {
+  test("sessions are listed with the newest first", async () => {
+    const { home, newestFirst } = await twoSessions();
+    try {
+      const [, older = ""] = newestFirst;
+      const shown = await inZsh("orrery sessions show \t", older, { ...env, ORRERY_HOME: home.home });
+      expect(newestFirst.map((each) => shown.indexOf(each)).toSorted((a, b) => a - b)).toEqual(
+        newestFirst.map((each) => shown.indexOf(each)),
+      );
+    } finally {
+      await home.remove();
+    }
+  }, 30_000);
+
   for (
     const [line, whole] of [
       ["orrery too", "orrery tools"],
@@ -184,9 +225,9 @@ function inFish(line: string): readonly string[] {
 }
 
 /** Zsh completes only for a person, so one is played on a terminal. */
-async function inZsh(line: string, expected: string): Promise<string> {
+async function inZsh(line: string, expected: string, environment = env): Promise<string> {
   const child = spawn("script", ["-qec", "zsh -f -i", "/dev/null"], {
-    env: { ...env, SHELL: "/bin/sh" },
+    env: { ...environment, SHELL: "/bin/sh" },
     cwd: workspace.path,
     stdio: ["pipe", "pipe", "inherit"],
   });

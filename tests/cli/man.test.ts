@@ -1,7 +1,7 @@
 /** Manual pages: one for every command, whole, and accepted by what shows them. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -38,6 +38,17 @@ describe("orrery man", () => {
     const page = readFileSync(join(pages, "orrery-tools-call.1"), "utf8");
     for (const name of ["tools-call", "orrery-tools-call"]) expect((await runOrrery(["man", name], { home })).stdout).toBe(page);
     expect((await runOrrery(["man"], { home })).stdout).toBe(readFileSync(join(pages, "orrery.1"), "utf8"));
+  }, LIMIT_MS);
+
+  test("writes the one page that is named, and none where there is none", async () => {
+    const folder = join(home, "one");
+    expect((await runOrrery(["man", "--output", folder, "tool"], { home })).code).toBe(2);
+    expect(existsSync(folder)).toBe(false);
+    expect(await runOrrery(["man", "--output", folder, "tools-call"], { home })).toMatchObject({
+      code: 0,
+      stderr: `Wrote 1 page to ${folder}\n`,
+    });
+    expect(readdirSync(folder)).toEqual(["orrery-tools-call.1"]);
   }, LIMIT_MS);
 
   test("dates a page by what it is made of, as the same commit makes the same pages", async () => {

@@ -238,6 +238,14 @@ describe("the command line explains itself", () => {
     else expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining("each package in node_modules has its own")]);
   });
 
+  test("in colours that every terminal understands: no parameter is left empty", async () => {
+    for (const args of [["--help"], ["run", "--help"]]) {
+      const { stdout } = await runOrrery(args, { home, env: { FORCE_COLOR: "1" } });
+      const codes = [...stdout.matchAll(/\x1b\[([^a-zA-Z]*)m/g)].map(([, code = ""]) => code);
+      expect([codes.length > 0, codes.filter((code) => !/^\d+(?:;\d+)*$/.test(code))]).toEqual([true, []]);
+    }
+  });
+
   test("without colours unless a terminal or FORCE_COLOR wants them", async () => {
     expect((await runOrrery(["--help"], { home })).stdout).not.toContain("\x1b[");
     expect((await runOrrery(["--help"], { home, env: { FORCE_COLOR: "1" } })).stdout).toContain("\x1b[");

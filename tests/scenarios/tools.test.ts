@@ -496,6 +496,14 @@ describe("orrery tools create", () => {
     expect(existsSync(join(workspace.path, "../evil.md"))).toBe(false);
   }, 30_000);
 
+  test("proposes a call that allows nothing but itself", async () => {
+    for (const format of ["stella", "nanocoder"]) {
+      const { code, stderr } = await orrery("tools", "create", `of_${format}`, "--format", format);
+      expect([code, stderr]).toEqual([0, expect.stringMatching(/^ {2}orrery tools call of_\w+ --input '\{"message":"hello"\}'/m)]);
+      expect([stderr.includes("yolo"), stderr.includes("asks on the terminal")]).toEqual([false, format === "nanocoder"]);
+    }
+  });
+
   test("does not follow a link out of the workspace", async () => {
     const outside = join(workspace.home, "outside");
     await mkdir(outside);
