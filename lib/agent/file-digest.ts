@@ -1,7 +1,7 @@
 /** What a file is: by its content, and by what the system says of it. */
 import { type FileHandle, open, stat } from "node:fs/promises";
-import { createHash } from "node:crypto";
 import type { BigIntStats } from "node:fs";
+import { startSha256 } from "../platform/digest.ts";
 
 const CHUNK_BYTES = 1024 * 1024;
 const MAX_KNOWN = 1024;
@@ -66,7 +66,7 @@ async function readDigest(path: string): Promise<string | null> {
 }
 
 async function digestOf(file: FileHandle): Promise<string> {
-  const hash = createHash("sha256");
+  const hash = startSha256();
   const { size } = await file.stat();
   const chunk = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size + 1));
   for (let at = 0;;) {

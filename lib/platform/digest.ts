@@ -4,6 +4,12 @@ import { bun } from "./host.ts";
 
 /** SHA-256 in lower-case hex: of the bytes, or of a text's UTF-8. */
 export function sha256(content: string | Uint8Array): string {
-  if (bun !== null) return new bun.CryptoHasher("sha256").update(content).digest("hex");
-  return process.getBuiltinModule("node:crypto").createHash("sha256").update(content).digest("hex");
+  const hash = startSha256();
+  hash.update(content);
+  return hash.digest("hex");
+}
+
+/** The same of what comes in pieces. */
+export function startSha256(): { update(piece: string | Uint8Array): void; digest(encoding: "hex"): string } {
+  return bun !== null ? new bun.CryptoHasher("sha256") : process.getBuiltinModule("node:crypto").createHash("sha256");
 }
