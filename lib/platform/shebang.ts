@@ -17,16 +17,16 @@ export interface Shebang {
 /** So many bytes of a program are looked at for its first line, as Linux does. */
 const HEAD_BYTES = 256;
 
-/** Null if the program has no such line. `head`: its first bytes. */
+/** Null if the program has no such line. `head`: its first bytes, a character each. */
 export function readShebang(head: string): Shebang | null {
   if (!head.startsWith("#!")) return null;
   const line = head.slice(2, HEAD_BYTES).split("\n", 1)[0] ?? "";
   const [, interpreter = "", rest = ""] = /^[ \t]*([^ \t]*)[ \t]*(.*?)[ \t]*$/s.exec(line) ?? [];
   if (interpreter === "") return null;
-  return { interpreter, argument: rest === "" ? null : rest, endsWithCr: line.endsWith("\r") };
+  return { interpreter: utf8(interpreter), argument: rest === "" ? null : utf8(rest), endsWithCr: line.endsWith("\r") };
 }
 
-/** The first bytes of a file as text; "" if it cannot be read. A pipe is not waited for. */
+/** The first bytes of a file, a character each; "" if it cannot be read. A pipe is not waited for. */
 export function headOf(path: string): string {
   try {
     const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -46,7 +46,7 @@ export function headOf(path: string): string {
 export function interpretedArgv({ interpreter, argument }: Shebang, path: string, rest: readonly string[]): readonly string[] {
   // A name without a slash is a path too: nothing looks it up on the PATH.
   const program = interpreter.includes("/") ? interpreter : `./${interpreter}`;
-  return [program, ...(argument === null ? [] : [utf8(argument)]), path, ...rest];
+  return [program, ...(argument === null ? [] : [argument]), path, ...rest];
 }
 
 /** What `env` starts: on which PATH and in which folder, if it is given one, and the words of the command. */
@@ -66,10 +66,8 @@ export function readEnvCommand(rest: readonly string[]): EnvCommand {
   const start = words.findIndex((word, index) => isCommand(word, words[index - 1]));
   const own = start === -1 ? words : words.slice(0, start);
   const path = own.findLast((word) => word.startsWith("PATH="))?.slice("PATH=".length);
-  const folder = own.map((word, index) =>
-    /^(?:-C|--chdir=)(.+)$/s.exec(word)?.[1] ?? (/^(?:-C|--chdir)$/.test(word) ? own[index + 1] : undefined)
-  )
-    .findLast((found) => found !== undefined);
+  const folders = own.map((word, index) => /^(?:-C|--chdir)$/.test(word) ? own[index + 1] : /^(?:-C|--chdir=)(.+)$/s.exec(word)?.[1]);
+  const folder = folders.findLast((found) => found !== undefined);
   return { path, folder, argv: start === -1 ? [] : words.slice(start) };
 }
 
@@ -127,7 +125,6 @@ function plain(piece: string): string {
   );
 }
 
-/** The head is read byte by byte. */
 function utf8(text: string): string {
   return Buffer.from(text, "latin1").toString();
 }

@@ -245,6 +245,15 @@ describe("a program of the user's, by its first line", () => {
     expect(workspaceProgram([tool(`#!${join(root, "tool")}`)], path())).toBeNull();
   });
 
+  test("leads there under any name", () => {
+    const place = { ...path(), workspace: join(root, "größe") };
+    mkdirSync(place.workspace);
+    writeFileSync(join(place.workspace, "é"), "");
+    for (const line of [`#!${join(place.workspace, "x")}`, `#!/usr/bin/env -S PATH=${place.workspace} é`, "#!/bin/sh é"]) {
+      expect({ line, found: workspaceProgram([tool(line)], place) }).not.toEqual({ line, found: null });
+    }
+  });
+
   test("leads nowhere by what everyday scripts begin with", () => {
     const lines = [
       "#!/bin/sh",

@@ -14,7 +14,7 @@ export interface Machine {
   look(path: string): Promise<FoundProgram | null>;
   /** A path that exists, without links. */
   real(path: string): Promise<string>;
-  /** The first bytes of a file as text; "" if it cannot be read. */
+  /** The first bytes of a file, a character each; "" if it cannot be read. */
   head(path: string): Promise<string>;
 }
 
