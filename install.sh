@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs Orrery: `sh install.sh --help`. Needs tar, gzip and a program that makes SHA-256 sums; from a URL also curl,
+# Installs Orrery: `sh install.sh --help`. Needs tar, gzip, expr and a program that makes SHA-256 sums; from a URL also curl,
 # wget or apt.
 #
 # I1  Nothing under its final name is touched before the new executable was unpacked, compared with its sum and started, and
@@ -174,7 +174,7 @@ install_folder() {
 
 # The staging folder is beside the executable, so that the last step is a rename within one file system.
 prepare() {
-  for program in tar gzip; do
+  for program in tar gzip expr; do
     has "$program" || fail "$program is not here"
   done
   mkdir -p -- "$1" 2>/dev/null || fail "$1 cannot be made: set INSTALL_DIR to a folder that you may write to"

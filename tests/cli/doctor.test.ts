@@ -207,11 +207,9 @@ describe("orrery doctor", () => {
   test.skipIf(!homeless)("checks what needs no folder of the user's where there is none (if one may be somebody else)", async () => {
     await workspace.write(".stella/tools/bad.toml", "name = 1\n");
     const through = ["unshare", "--user", "--map-user=54321", "env", "-u", "HOME", "-u", "ORRERY_HOME", "-u", "XDG_DATA_HOME"];
-    const { code, stdout } = await runOrrery(["doctor", "--json", "--model", model], {
-      cwd: workspace.path,
-      home: workspace.home,
-      through,
-    });
+    // Deno itself keeps what it has compiled in a home directory.
+    const start = { cwd: workspace.path, home: workspace.home, through, env: { DENO_DIR: join(workspace.home, "deno") } };
+    const { code, stdout } = await runOrrery(["doctor", "--json", "--model", model], start);
     const { findings } = JSON.parse(stdout) as { readonly findings: readonly Found[] };
     const of = (check: string, level: string) => findings.filter((each) => each.check === check && each.level === level);
     expect([code, of("journal", "error")]).toMatchObject([1, [{ text: expect.stringContaining("no home directory") }]]);

@@ -140,7 +140,7 @@ describe.skipIf(!hasTerminal)("orrery chat", () => {
     await enter(run, "go", "yolo> ");
     await appears("begun");
     run.type(`/mode nrmal${ENTER}`);
-    await run.next("did you mean normal?");
+    await run.next("there are normal, auto-accept");
     run.type(`/mode normal${ENTER}`);
     await run.next("Mode normal");
     await workspace.write("go", "");
