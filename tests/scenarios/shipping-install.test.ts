@@ -198,7 +198,7 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
       rmSync(join(tools, program));
       bring(program);
     }
-  });
+  }, 30_000);
 
   test("leaves pages out, and says so, where something else is in their place", async () => {
     writeBoth(release, "1.0.0");
@@ -303,7 +303,7 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
         const { code, stderr } = await install({ shell, args: ["--from", release] });
         expect({ versions, code, stderr, took: installedVersion() }).toMatchObject({ code: 0, took: `orrery ${newest} (a test)\n` });
       }
-    });
+    }, 30_000);
   }
 
   test("takes the baseline build where only that has the newest version", async () => {
