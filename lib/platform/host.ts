@@ -7,7 +7,7 @@ export interface BunHost {
     readonly cwd: string;
     readonly env: Readonly<Record<string, string>>;
     readonly detached: boolean;
-    readonly stdio: readonly [number | "ignore", number, number] | readonly [number, number, number, number];
+    readonly stdio: readonly [number | "ignore", number, number] | readonly ["ignore", number, number, number, number];
   }): BunChild;
   spawn(command: readonly string[], options: {
     readonly cwd: string;

@@ -1,5 +1,6 @@
 /** Our ends of the pipes to a process: read and written beside everything else, closed once. */
 import { closeSync } from "node:fs";
+import type { ByteReader } from "./byte-reader.ts";
 import type { BunHost } from "./host.ts";
 
 export interface InputPipe {
@@ -57,7 +58,7 @@ export function writeDescriptor(host: BunHost, descriptor: number): InputPipe {
   };
 }
 
-export function toOutputPipe(reader: ReadableStreamDefaultReader<Uint8Array>, release: () => void): OutputPipe {
+export function toOutputPipe(reader: ByteReader, release: () => void): OutputPipe {
   let closed = false;
   return {
     read: async () => {

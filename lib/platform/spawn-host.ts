@@ -1,6 +1,7 @@
 /**
- * A process of our own that is talked with: standard input and both outputs, and a further pipe from it as descriptor
- * 3, which nothing that it prints can reach. Leader of its own session and group, in the root directory.
+ * A process of our own that is talked with on two descriptors of its own (`channel.ts`), which nothing that it prints or
+ * reads can reach. Its outputs are pipes to us, its standard input /dev/null. Leader of its own session and group, in the
+ * root directory.
  *
  * Not by way of `node:child_process` on Bun, whose first process costs 17 ms of the thread that starts it (1.4.5). On
  * Deno (2.9.6) there is no other way to a further descriptor.
@@ -8,6 +9,8 @@
 import { spawn } from "node:child_process";
 import { closeSync } from "node:fs";
 import { Readable, type Writable } from "node:stream";
+import type { ByteReader } from "./byte-reader.ts";
+import { REQUESTS } from "./channel.ts";
 import { bun, type BunHost } from "./host.ts";
 import { type InputPipe, type OutputPipe, readDescriptor, toOutputPipe, writeDescriptor } from "./pipe-ends.ts";
 import { closePipe, openPipe, type Pipe } from "./pipes.ts";
@@ -40,9 +43,9 @@ function spawnOnBun(host: BunHost, command: readonly string[], env: Readonly<Rec
   };
   try {
     const [input, stdout, stderr, frames] = [pipe(), pipe(), pipe(), pipe()];
-    const stdio = [input.read, stdout.write, stderr.write, frames.write] as const;
-    const child = host.spawn(command, { cwd: FOLDER, env, detached: true, stdio });
-    for (const theirs of stdio) closeSync(theirs);
+    const theirs = [stdout.write, stderr.write, frames.write, input.read] as const;
+    const child = host.spawn(command, { cwd: FOLDER, env, detached: true, stdio: ["ignore", ...theirs] });
+    for (const descriptor of theirs) closeSync(descriptor);
     return {
       pid: child.pid,
       exited: child.exited.then(() => statusOnBun(child)),
@@ -58,7 +61,7 @@ function spawnOnBun(host: BunHost, command: readonly string[], env: Readonly<Rec
 }
 
 function spawnOnDeno([program = "", ...args]: readonly string[], env: Readonly<Record<string, string>>): HostProcess {
-  const child = spawn(program, args, { cwd: FOLDER, env, detached: true, stdio: ["pipe", "pipe", "pipe", "pipe"] });
+  const child = spawn(program, args, { cwd: FOLDER, env, detached: true, stdio: ["ignore", "pipe", "pipe", "pipe", "pipe"] });
   const { pid } = child;
   if (pid === undefined) {
     child.on("error", () => {}); // The same news as the missing pid, a moment later.
@@ -67,11 +70,11 @@ function spawnOnDeno([program = "", ...args]: readonly string[], env: Readonly<R
   const exited = new Promise<ExitStatus>((resolve) => {
     child.once("exit", (code, signal) => resolve(signal === null ? { kind: "exited", code: code ?? 0 } : { kind: "signalled", signal }));
   });
-  child.stdin.on("error", () => {}); // EPIPE: it has ended, which `exited` says.
-  const read = (stream: unknown) =>
-    toOutputPipe(Readable.toWeb(stream as Readable).getReader() as ReadableStreamDefaultReader<Uint8Array>, () => {});
+  const read = (stream: unknown) => toOutputPipe(Readable.toWeb(stream as Readable).getReader() as ByteReader, () => {});
   const [, stdout, stderr, frames] = child.stdio;
-  return { pid, exited, input: writeStream(child.stdin), stdout: read(stdout), stderr: read(stderr), frames: read(frames) };
+  const input = child.stdio[REQUESTS] as Writable;
+  input.on("error", () => {}); // EPIPE: it has ended, which `exited` says.
+  return { pid, exited, input: writeStream(input), stdout: read(stdout), stderr: read(stderr), frames: read(frames) };
 }
 
 function writeStream(stream: Writable): InputPipe {

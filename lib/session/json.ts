@@ -16,6 +16,9 @@ export interface JsonInput {
   readonly text: string;
 }
 
+/** As they were when this was loaded: in the process of a user's file they stay, whatever the file puts in their place. */
+export const { parse: parseText, stringify: toText } = JSON;
+
 /** Deeper documents are refused, as input and as data: a parser of a tool, a thread or a client would likely give up earlier. */
 export const MAX_DEPTH = 256;
 
@@ -53,12 +56,12 @@ export function parseKeepingNumbers(text: string): unknown {
  * once its parser is warm (`{"x":0,"0\\u0062":1}` has "0\\" then), so those documents are read by ourselves.
  */
 export function parseJson(text: string): Json {
-  if (!ESCAPED_KEY.test(text)) return JSON.parse(text) as Json;
+  if (!ESCAPED_KEY.test(text)) return parseText(text) as Json;
   try {
     return readDocument(text).value as Json;
   } catch (error) {
     // Deeper than we read: what was stored must stay readable, and the host can.
-    if (error instanceof JsonFault && error.beyondLimits) return JSON.parse(text) as Json;
+    if (error instanceof JsonFault && error.beyondLimits) return parseText(text) as Json;
     throw error;
   }
 }
@@ -87,10 +90,10 @@ export function toInput(value: JsonObject): JsonInput {
 }
 
 function writeSorted(value: unknown): string {
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (typeof value !== "object" || value === null) return toText(value);
   if (json.isRawJSON(value)) return value.rawJSON;
   if (Array.isArray(value)) return `[${value.map(writeSorted).join(",")}]`;
   const members = value as Record<string, unknown>;
-  const written = Object.keys(members).sort().map((key) => `${JSON.stringify(key)}:${writeSorted(members[key])}`);
+  const written = Object.keys(members).sort().map((key) => `${toText(key)}:${writeSorted(members[key])}`);
   return `{${written.join(",")}}`;
 }

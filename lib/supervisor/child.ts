@@ -1,30 +1,31 @@
 /**
- * [child process] The tool host: this same program, started with a hidden argument. It reads calls from standard
- * input, serves one at a time and answers on a descriptor of its own; it ends when standard input does.
+ * [child process] The tool host: this same program, started with a hidden argument. It reads calls from one descriptor,
+ * serves one at a time and answers on another; it ends when there are no more calls to come.
  *
- * Standard output and standard error are the tool's to print to.
+ * The standard streams are the tool's: to print to, and a standard input in which nothing is.
  */
 import type { Buffer } from "node:buffer";
 import { writeSync } from "node:fs";
 import process from "node:process";
 import * as v from "valibot";
+import { ANSWERS, keepToOurselves, readRequests } from "../platform/channel.ts";
 import { isTooDeep, type Json, type JsonInput, type JsonObject, parseJson } from "../session/json.ts";
 import type { HostContext, HostModule, HostReply } from "../session/launch.ts";
 import { runBuiltin } from "../tools/builtin/catalog.ts";
 import { LineReader, toFrame } from "./frames.ts";
-import { FRAMES, type FromHost, type HostCall, MAX_FRAME_BYTES, MAX_MODULE_FRAME_BYTES, ToHost } from "./wire.ts";
+import { type FromHost, type HostCall, MAX_FRAME_BYTES, MAX_MODULE_FRAME_BYTES, ToHost } from "./wire.ts";
 
 export type ToolRunner = (tool: string, input: JsonInput, context: HostContext) => Promise<HostReply>;
 
 /**
- * Resolves at the end of standard input, even in the middle of a call: nobody waits for its answer any more. A host that
+ * Resolves when no call can come any more, even in the middle of one: nobody waits for its answer any more. A host that
  * was given a module resolves when it has answered.
  */
 export async function runToolHost(run: ToolRunner = runBuiltin): Promise<void> {
   const reader = new LineReader(MAX_FRAME_BYTES);
   let last: Promise<void> = Promise.resolve();
   send({ type: "ready" });
-  for await (const chunk of process.stdin as AsyncIterable<Uint8Array>) {
+  for await (const chunk of readRequests()) {
     for (const line of reader.push(chunk)) {
       const call = v.parse(ToHost, JSON.parse(line));
       if (call.type === "prepare") {
@@ -50,12 +51,18 @@ async function answer(call: HostCall, run: ToolRunner): Promise<HostReply> {
   }
 }
 
+let prepared: Promise<void> | null = null;
+
 /** What a call of a module needs and is the same for all of them. */
-async function prepareForModule(): Promise<void> {
-  (await import("../tools/sdk/module.ts")).prepare();
+function prepareForModule(): Promise<void> {
+  return prepared ??= (async () => {
+    keepToOurselves();
+    (await import("../tools/sdk/module.ts")).prepare();
+  })();
 }
 
 async function answerModule({ file, ask }: HostModule, { id, tool, context }: HostCall, input: JsonInput): Promise<HostReply> {
+  await prepareForModule();
   const { describeModule, runModuleTool } = await import("../tools/sdk/module.ts");
   if (ask === "describe") return await describeModule(file, context);
   const stop = new StopRequest();
@@ -102,7 +109,7 @@ function send(message: FromHost, most_bytes = MAX_FRAME_BYTES): void {
 
 function tryWrite(bytes: Buffer, from: number): number {
   try {
-    return writeSync(FRAMES, bytes, from);
+    return writeSync(ANSWERS, bytes, from);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EAGAIN") throw error;
     // The pipe is full and does not block: the worker is busy for a moment.

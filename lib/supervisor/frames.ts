@@ -1,5 +1,6 @@
 /** Conversations by lines, each capped in size: with a tool host one JSON document per line, with a server whatever it says. */
 import { Buffer } from "node:buffer";
+import { toText } from "../session/json.ts";
 
 /** Cuts a byte stream into lines. Its memory is at most twice the longest line, however small the chunks are. */
 export class LineReader {
@@ -52,7 +53,7 @@ export class LineReader {
 
 /** The bytes of one frame. @throws {RangeError} if it is longer than allowed. */
 export function toFrame(message: unknown, most_bytes: number): Buffer {
-  const bytes = Buffer.from(`${JSON.stringify(message)}\n`);
+  const bytes = Buffer.from(`${toText(message)}\n`);
   if (bytes.length > most_bytes) throw new RangeError(`Cannot send a frame of ${bytes.length} bytes as ${most_bytes} are allowed`);
   return bytes;
 }

@@ -175,9 +175,6 @@ export const FromHost = v.variant("type", [
 ]);
 export type FromHost = v.InferOutput<typeof FromHost>;
 
-/** The descriptor on which a tool host answers. */
-export const FRAMES = 3;
-
 /** No frame of either direction is longer, in bytes. */
 export const MAX_FRAME_BYTES = 32 * 1024 * 1024;
 

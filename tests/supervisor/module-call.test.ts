@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
+import { hasProc } from "../../lib/platform/proc.ts";
 import type { Json, JsonObject } from "../../lib/session/json.ts";
 import type { ProcessIdentity } from "../../lib/session/launch.ts";
 import type { Outcome } from "../../lib/session/outcome.ts";
@@ -10,8 +11,8 @@ import { typescript } from "../../lib/tools/sdk/module-tool.ts";
 import { type Bench, isAlive, onDeno, openBench, PATH, taggedPids } from "../fixtures/supervision.ts";
 
 const SOURCE = `
-  import { spawn } from "node:child_process";
-  import { writeSync } from "node:fs";
+  import { spawn, spawnSync } from "node:child_process";
+  import { readFileSync, readlinkSync, writeSync } from "node:fs";
   import { tool } from "orrery";
   import * as v from "valibot";
 
@@ -72,6 +73,11 @@ const SOURCE = `
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
     return "put away";
   });
+  export const patch = define("patch", () => {
+    JSON.stringify = () => "patched";
+    JSON.parse = () => "patched";
+    return { a: 1 };
+  });
   export const large = define("large", () => "x".repeat(200000));
   const nest = (levels: number) => Array.from({ length: levels }).reduce((inner) => [inner], 0);
   export const boast = define("boast", (_input, { progress, status }) => {
@@ -80,6 +86,24 @@ const SOURCE = `
     status("done");
     return "boasted";
   });
+  const shown = (options: object) => spawnSync("ls", ["-l", "/proc/self/fd"], { encoding: "utf8", ...options }).stdout;
+  const inputs = {
+    stream: async () => {
+      let text = "";
+      for await (const chunk of process.stdin) text += chunk;
+      return text;
+    },
+    descriptor: () => readFileSync(0, "utf8"),
+    device: () => readFileSync("/dev/stdin", "utf8"),
+    host: async () => "Bun" in globalThis ? await globalThis.Bun.stdin.text() : await new Response(globalThis.Deno.stdin.readable).text(),
+    child: () => spawnSync("cat", { stdio: ["inherit", "pipe", "inherit"] }).stdout.toString(),
+    shell: async () => await globalThis.Bun.$\`cat; /bin/cat\`.text(),
+  };
+  export const input = define("input", ({ way }) => inputs[way]());
+  export const inherited = define("inherited", () => ({
+    own: [3, 4].map((descriptor) => readlinkSync("/proc/self/fd/" + descriptor)),
+    children: [shown({ stdio: ["inherit", "pipe", "inherit"] }), shown({})],
+  }));
   export const deep = define("deep", ({ levels }) => nest(levels));
   /** Answers without the program's leave, on the channel that is the program's own. */
   export const forge = define("forge", ({ before, middle, times, after }) => {
@@ -144,6 +168,22 @@ describe("a call of a module's tool", () => {
     expect(shown.join("")).toContain("forged");
   });
 
+  for (const way of ["stream", "descriptor", "device", "host", "child", ...(onDeno ? [] : ["shell"])]) {
+    test(`finds nothing in its standard input, and that at once: ${way}`, async () => {
+      const run = await bench.module(file, "input", { way }, { timeout_ms: 10_000 });
+      expect([run.outcome, run.reply?.text]).toEqual([{ kind: "returned" }, '""']);
+    }, 15_000);
+  }
+
+  test.skipIf(!hasProc())("passes on to what it starts neither end of our own conversation", async () => {
+    const { own, children } = dataOf(await bench.module(file, "inherited")) as { readonly own: string[]; readonly children: string[] };
+    expect(own.every((target) => /^(?:pipe|socket):/.test(target))).toBe(true);
+    for (const child of children) {
+      expect(child).toContain("0 -> ");
+      for (const target of own) expect(child).not.toContain(target);
+    }
+  });
+
   test("is heard while it runs, in order", async () => {
     const told: Json[] = [];
     const run = await bench.module(file, "tell", {}, { onMessage: (message) => told.push(message) });
@@ -166,6 +206,10 @@ describe("a call of a module's tool", () => {
     expect(told.length + (run.messages_dropped ?? 0)).toBe(20_000);
     expect(told.at(-1)?.["data"]).toEqual({ task_id: "task", progress: 99 });
   }, 15_000);
+
+  test("is answered whatever it puts in the place of JSON's own functions", async () => {
+    expect(dataOf(await bench.module(file, "patch"))).toEqual({ a: 1 });
+  });
 
   test("passes on that its answer was cut", async () => {
     const { reply } = await bench.module(file, "large");
