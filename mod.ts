@@ -1,3 +1,4 @@
+/// <reference path="./text-modules.d.ts" />
 /**
  * Orrery: durable agent sessions with supervised tools. This is the only door for embedders.
  *

@@ -62,7 +62,7 @@ export async function sendRequest(
   { id = "", call = "", query = {}, body, headers, signal }: Input,
 ): Promise<Response> {
   const [method = "", path = ""] = OPERATIONS[operation].split(" ");
-  const given = Object.entries(query).flatMap(([name, value]) => value === undefined ? [] : [[name, String(value)]]);
+  const given = Object.entries(query).flatMap(([name, value]): [string, string][] => value === undefined ? [] : [[name, String(value)]]);
   const search = given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
   const place = path.replace("{id}", encodeURIComponent(id)).replace("{call}", encodeURIComponent(call));
   const response = await send(`${url.replace(/\/+$/, "")}${place}${search}`, {

@@ -7,6 +7,7 @@
  */
 import { Buffer } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ByteReader } from "../platform/byte-reader.ts";
 import type { PeerWatch } from "./peers.ts";
 import { Stall } from "./stall.ts";
 import type { Unsent } from "./unsent.ts";
@@ -97,7 +98,7 @@ async function sendShared(body: ReadableStream<Uint8Array>, outlet: Outlet): Pro
 }
 
 /** Takes the next piece only when the connection has taken the last one; ends with the connection, and it with the stream. */
-async function pipe(reader: ReadableStreamDefaultReader<Uint8Array>, outlet: Outlet): Promise<void> {
+async function pipe(reader: ByteReader, outlet: Outlet): Promise<void> {
   const flow = new Outflow(outlet, false);
   // A stream that failed has nothing to cancel.
   flow.onGone(() => void reader.cancel().catch(() => undefined));

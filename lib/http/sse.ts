@@ -58,7 +58,7 @@ export function streamBatches(format: StreamFormat, source: StreamSource): Reada
 /** One event may be of megabytes: on a slow way its reader takes some of it all the time. */
 const PIECE_BYTES = 64 * 1024;
 
-class BatchWriter implements UnderlyingDefaultSource<Uint8Array> {
+class BatchWriter {
   readonly #format: StreamFormat;
   readonly #source: StreamSource;
   #next: Promise<IteratorResult<Batch, void>> | null = null;

@@ -8,7 +8,7 @@ export function createChatModel(settings: EndpointSettings): Model {
   return createWireModel(settings, {
     path: "chat/completions",
     habits: { includeUsage: true },
-    toHeaders: (apiKey) => apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
+    toHeaders: (apiKey): Record<string, string> => apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
     toBody: (request, names, habits) => toBody(settings, request, names, habits),
     concede: (habits, said) => habits.includeUsage && /stream_options|include_usage/.test(said) ? { includeUsage: false } : null,
     createReader: (endpoint, names) => new ChatReader(endpoint, names, settings.model),

@@ -49,8 +49,12 @@ function listUrl({ baseUrl, name }: Provider, given: string | undefined): string
 
 function toHeaders({ wire, keyVariable }: Provider, { env, headers = {} }: ModelSettings): Readonly<Record<string, string>> {
   const key = env[keyVariable]?.trim() ?? "";
-  const version = wire === "anthropic" ? { "anthropic-version": "2023-06-01" } : {};
-  const credentials = key === "" ? {} : wire === "anthropic" ? { "x-api-key": key } : { authorization: `Bearer ${key}` };
+  const version: Record<string, string> = wire === "anthropic" ? { "anthropic-version": "2023-06-01" } : {};
+  const credentials: Record<string, string> = key === ""
+    ? {}
+    : wire === "anthropic"
+    ? { "x-api-key": key }
+    : { authorization: `Bearer ${key}` };
   return { accept: "application/json", ...version, ...credentials, ...headers };
 }
 

@@ -9,7 +9,7 @@ export function createResponsesModel(settings: EndpointSettings): Model {
     path: "responses",
     habits: EAGER,
     alternative: "A server that knows only chat completions is local/NAME",
-    toHeaders: (apiKey) => apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
+    toHeaders: (apiKey): Record<string, string> => apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
     toBody: (request, names, habits) => toBody(settings, request, names, habits),
     concede,
     createReader: (endpoint, names) => new ResponsesReader(endpoint, names, settings.model),

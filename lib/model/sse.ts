@@ -7,6 +7,7 @@
  */
 import { setTimeout as startTimer } from "node:timers";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
+import type { ByteReader } from "../platform/byte-reader.ts";
 
 export interface ServerEvent {
   readonly event?: string;
@@ -37,7 +38,7 @@ export interface Patience {
 
 /** The text of a body as it arrives. One reader, one wait at a time. */
 export class BodyText {
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #reader: ByteReader;
   readonly #patience: Patience;
   readonly #signal: AbortSignal;
   readonly #explain: (error: unknown) => unknown;
@@ -219,7 +220,7 @@ function toServerEvent({ event, data }: EventSourceMessage): ServerEvent {
 }
 
 /** Closes the body; `politely`: after a moment in which it may end by itself. */
-async function leave(reader: ReadableStreamDefaultReader<Uint8Array>, politely: boolean): Promise<void> {
+async function leave(reader: ByteReader, politely: boolean): Promise<void> {
   if (!politely) return await cancel(reader);
   const timer = startTimer(() => void cancel(reader), LINGER_MS).unref();
   try {
@@ -231,7 +232,7 @@ async function leave(reader: ReadableStreamDefaultReader<Uint8Array>, politely: 
   }
 }
 
-async function cancel(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+async function cancel(reader: ByteReader): Promise<void> {
   try {
     await reader.cancel();
   } catch {
