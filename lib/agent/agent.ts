@@ -24,6 +24,7 @@ import type { CreatedTool, ScaffoldRequest } from "./scaffold.ts";
 import type { Session, TurnOptions } from "./session.ts";
 import { openServers, type Servers } from "./servers.ts";
 import { folderOf } from "./in-place.ts";
+import { requireText } from "./text.ts";
 import { checkExists, createSession, openSession, type SessionGround, type SessionNeeds } from "./sessions.ts";
 import { isOutdated } from "./program.ts";
 import type { ToolCall, ToolRequest } from "./tool-call.ts";
@@ -213,6 +214,9 @@ class Runtime implements Agent {
   }
 
   async create(options: NewSessionOptions = {}): Promise<Session> {
+    const system = options.system ?? this.#options.system ?? DEFAULT_SYSTEM;
+    requireText(system, "a system prompt");
+    if (options.title !== undefined) requireText(options.title, "a title");
     const workspace = options.workspace === undefined ? this.workspace : findWorkspace(options.workspace, "/", null);
     const workshop = await this.#equipped(workspace);
     const inert = this.#tellInert(workshop);
@@ -220,7 +224,7 @@ class Runtime implements Agent {
     const { model, base_url } = await this.#chooseModel(workshop, options.model);
     return this.#keep(
       await createSession(this.#open(), workshop, model, {
-        system: [options.system ?? this.#options.system ?? DEFAULT_SYSTEM, inert].filter((text) => text !== null).join("\n\n"),
+        system: [system, inert].filter((text) => text !== null).join("\n\n"),
         mode: options.mode ?? plain.mode?.value ?? "auto-accept",
         ...(options.title === undefined ? {} : { title: options.title }),
         ahead: options.ahead ?? false,

@@ -13,6 +13,7 @@ import { speaker } from "../tools/sdk/speaker.ts";
 import { toJsonText } from "../tools/sdk/json-text.ts";
 import { toLiveEvent, type WireMessage } from "../tools/sdk/wire.ts";
 import { parseArguments } from "../session/arguments.ts";
+import type { ToolDeclaration } from "../session/message.ts";
 import type { CallResult } from "../session/outcome.ts";
 import { type Agent, openDriven } from "./agent.ts";
 import { type ChatMessage, toChatMessages } from "./chat-messages.ts";
@@ -21,6 +22,7 @@ import { AnnouncedCalls } from "./announced-calls.ts";
 import type { CodeTurn } from "./code-turn.ts";
 import type { AgentOptions } from "./options.ts";
 import type { Session } from "./session.ts";
+import { requireText } from "./text.ts";
 import type { TurnResult } from "./turn.ts";
 
 export interface BaseAgentOptions extends Omit<AgentOptions, "tools" | "system"> {
@@ -115,11 +117,14 @@ export class BaseAgent {
     this.#registered.push(made);
   }
 
-  /** The agent's own tools. */
+  /**
+   * What a model of your own can be offered: the agent's tools and, with `offer: "all"`, whatever else the session offers,
+   * as far as that is known: in `generateResponse`, and wherever the session is open.
+   */
   getToolDefinitions(): readonly ToolDefinition[] {
-    return this.#tools().map(describeEmbedded).map(({ name, description, parameters }) => ({
+    return this.#offered().map(({ name, description, input_schema }) => ({
       type: "function",
-      function: { name, description, parameters },
+      function: { name, description, parameters: input_schema },
     }));
   }
 
@@ -131,6 +136,7 @@ export class BaseAgent {
    * @throws {DOMException} `AbortError`: the turn was stopped meanwhile.
    */
   async executeTool(name: string, args: string | object): Promise<unknown> {
+    requireText(name, "the name of a tool");
     const given = typeof args === "string" ? { kind: "text" as const, text: args } : toJsonText(args);
     if (given.kind === "unholdable") return { error: `Cannot call "${name}" as JSON cannot hold its arguments: ${given.fault}` };
     const own = this.#tools().some((tool) => tool.name === name);
@@ -141,6 +147,7 @@ export class BaseAgent {
 
   /** The answer to what a user says. @throws {NoResponse} @throws {SessionRefusal} while another turn of the session is open. */
   async generateResponse(input: string): Promise<string> {
+    requireText(input, "a prompt");
     const turn = this.#turn();
     return turn === null ? await this.#respond(input) : await turn.consult(input);
   }
@@ -221,6 +228,7 @@ export class BaseAgent {
   }
 
   async #respond(input: string): Promise<string> {
+    requireText(input, "a prompt");
     const session = await this.session();
     const attempt: Attempt = {};
     return toText(await attempts.run(attempt, () => session.prompt(input, { source: "agent" })), attempt);
@@ -263,6 +271,12 @@ export class BaseAgent {
   #turn(): CodeTurn | null {
     const current = turns.getStore();
     return current?.agent === this && current.turn.ending === null ? current.turn : null;
+  }
+
+  #offered(): readonly ToolDeclaration[] {
+    const session = this.#options.offer === "all" ? this.#opened?.state().header?.tools : undefined;
+    return this.#turn()?.offered ?? session ??
+      this.#tools().map(describeEmbedded).map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }));
   }
 
   #tools(): readonly Tool[] {

@@ -60,6 +60,8 @@ export class CodeTurn {
   #asked: readonly WantedCall[] = [];
   readonly #announced = new AnnouncedCalls();
   readonly #tell: (message: WireMessage) => void;
+  /** What the session offers now, to whoever stands in for its model. */
+  offered: ModelRequest["tools"];
   #consultation: Consultation | null = null;
   #consulted = false;
   #stopped = false;
@@ -67,8 +69,9 @@ export class CodeTurn {
   #wake = Promise.withResolvers<void>();
 
   /** `at`: where the prompt of the turn stands among the messages. */
-  constructor({ messages: shown, turn }: ModelRequest, at: number, respond: Respond, tell: (message: WireMessage) => void) {
+  constructor({ messages: shown, tools, turn }: ModelRequest, at: number, respond: Respond, tell: (message: WireMessage) => void) {
     this.#tell = tell;
+    this.offered = tools;
     const messages = turn?.whole ?? shown;
     const prompt = messages[at];
     this.#input = prompt?.role === "user" ? prompt.text : "";
@@ -134,6 +137,7 @@ export class CodeTurn {
 
   /** The next reply. @throws {ModelError} the code has thrown, or the model that it asked has failed. */
   async *reply(request: ModelRequest, model: Model, at: number, signal: AbortSignal): AsyncGenerator<ModelEvent, void> {
+    this.offered = request.tools;
     this.#deliver(request.turn?.entries ?? []);
     let usage: Used = NOTHING_USED;
     for (;;) {

@@ -13,6 +13,7 @@ import { now } from "./ids.ts";
 import { takenOver } from "./leftovers.ts";
 import { runTurn } from "./loop.ts";
 import type { Recorder } from "./recorder.ts";
+import { requireText } from "./text.ts";
 import type { StopReason, TurnCall, TurnNotes, TurnPorts, TurnResult } from "./turn.ts";
 
 export interface TurnOptions {
@@ -101,8 +102,9 @@ export class Session {
     return await this.begin(text, options).ended;
   }
 
-  /** As `prompt`, for whoever does not wait for the end. @throws {SessionRefusal} */
+  /** As `prompt`, for whoever does not wait for the end. @throws {SessionRefusal} @throws {TypeError} the prompt is no text. */
   begin(text: string, options: PromptedBy & TurnOptions): BegunTurn {
+    requireText(text, "a prompt");
     const { source, key } = options;
     const recorded = this.#recorder.record({ type: "prompt", at: now(), text, source, ...(key === undefined ? {} : { key }) });
     if (recorded.kind === "refused") {

@@ -250,6 +250,60 @@ class LoopAgent extends WeatherAgent {
   }
 }
 
+describe("an agent that is offered all", () => {
+  test("can show a model of its own what it may call, in its turn and once its session is open", async () => {
+    class Everything extends BaseAgent {
+      override readonly tools = [getWeather];
+      inside: readonly string[] = [];
+      override async generateResponse(name: string): Promise<string> {
+        this.inside = named(this);
+        const shown = this.getToolDefinitions().find(({ function: { name: each } }) => each === name);
+        return `${JSON.stringify(shown?.function.parameters["type"])} ${JSON.stringify(await this.executeTool(name, {})).slice(0, 9)}`;
+      }
+    }
+    const named = (agent: BaseAgent) => agent.getToolDefinitions().map(({ function: { name } }) => name);
+    const agent = kept(new Everything({ ...await options(), offer: "all" }));
+    expect(named(agent)).toEqual(["get_weather"]);
+    expect(await agent.generateResponse("get_environment")).toMatch(/^"object" "/);
+    expect(agent.inside).toContain("get_weather");
+    expect(agent.inside).toContain("read_file");
+    expect(named(agent)).toEqual([...agent.inside]);
+    const own = kept(new Everything(await options()));
+    await own.generateResponse("get_weather");
+    expect([own.inside, named(own)]).toEqual([["get_weather"], ["get_weather"]]);
+  });
+});
+
+describe("a program without types", () => {
+  test("is told at the door of a prompt, a title or a system prompt that is no text", async () => {
+    const silent = undefined as unknown as string;
+    const agent = kept(new WeatherAgent(await options({ text: "Hello." })));
+    expect(await failureOf(agent.generateResponse(silent))).toBe("TypeError: Cannot take undefined for a prompt, which must be a text");
+    const asked = (await agent.session()).prompt({ text: "go" } as unknown as string, { source: "test" });
+    expect(await failureOf(asked)).toBe("TypeError: Cannot take a value of type object for a prompt, which must be a text");
+    const loop = kept(new LoopAgent(await options()));
+    expect(await failureOf(loop.generateResponse(silent))).toContain("Cannot take undefined for a prompt");
+    expect(await failureOf(loop.executeTool(silent, {}))).toContain("Cannot take undefined for the name of a tool");
+    expect(await failureOf(agent.runtime.create({ title: 5 as unknown as string }))).toContain("type number for a title");
+    expect(await failureOf(agent.runtime.create({ system: 5 as unknown as string }))).toContain("type number for a system prompt");
+    expect((await agent.session()).state().counts.turns).toBe(0);
+    expect(await agent.generateResponse("go")).toBe("Hello.");
+  });
+
+  test("is told also of what code asks its model", async () => {
+    class Silent extends BaseAgent {
+      override async generateResponse(_input: string): Promise<string> {
+        return await super.generateResponse(null as unknown as string);
+      }
+    }
+    expect(await failureOf(kept(new Silent(await options())).generateResponse("go"))).toContain("Cannot take null for a prompt");
+  });
+});
+
+async function failureOf(promise: Promise<unknown>): Promise<string> {
+  return await promise.then(() => "", (error: unknown) => String(error));
+}
+
 describe("an agent with a loop of its own", () => {
   test("has its calls recorded, gated and told like those of a model, and told once", async () => {
     const agent = kept(new LoopAgent(await options()));
