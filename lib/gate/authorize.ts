@@ -109,6 +109,6 @@ function unknownTool(request: GateRequest): Denied {
   const near = request.tools.closest(request.name);
   const hint = near.length === 0 ? "" : ` Did you mean ${near.map((name) => `"${name}"`).join(" or ")}?`;
   const unread = request.tools.unread?.() ?? null;
-  const rest = unread === null ? "" : ` ${unread}`;
+  const rest = unread === null ? "" : `\n${unread}`;
   return refuse("unknown_tool", `There is no tool named "${request.name.slice(0, 200).toWellFormed()}".${hint}${rest}`);
 }

@@ -3,17 +3,22 @@ import { clip } from "./report.ts";
 import type { Listing } from "./toolbox.ts";
 
 const MOST_FILES = 5;
-const MOST_OF_A_REASON = 300;
+const MOST_OF_A_REASON = 200;
 
-/** A sentence; null if every file's tools are known. */
+/** Lines; null if every file's tools are known. */
 export function describeUnread(listings: readonly Listing[]): string | null {
   const files = listings.filter(({ name }) => name === null);
   if (files.length === 0) return null;
-  const byReason = Map.groupBy(files.slice(0, MOST_FILES), ({ reason = "it could not be read" }) => reason);
-  const shown = [...byReason].map(([reason, several]) => {
-    const paths = several.map(({ origin }) => origin.path ?? origin.system).join(", ");
-    return `${paths} (${clip(reason.replace(/\.$/, ""), MOST_OF_A_REASON)})`;
-  });
-  const more = files.length > MOST_FILES ? `; and of ${files.length - MOST_FILES} more` : "";
-  return `It may be one of those that are not known, of ${shown.join("; of ")}${more}.`;
+  const byReason = Map.groupBy(files.slice(0, MOST_FILES), ({ reason = "it could not be read" }) => shorten(reason));
+  const shown = [...byReason].map(([reason, several]) =>
+    `- ${several.map(({ origin }) => origin.path ?? origin.system).join(", ")}: ${reason}`
+  );
+  const more = files.length > MOST_FILES ? [`- and ${files.length - MOST_FILES} more`] : [];
+  return ["It may be in a file whose tools are not known:", ...shown, ...more].join("\n");
+}
+
+/** The first sentence: checking the files says all there is to say of them. */
+function shorten(reason: string): string {
+  const [first = reason] = reason.split(/[.!?](?:\s|$)|\n/, 1);
+  return clip(first, MOST_OF_A_REASON);
 }

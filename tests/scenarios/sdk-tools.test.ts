@@ -215,14 +215,14 @@ describe("a tool file in code", () => {
     };
     // By the file's name it is nearly sure, by another it may be.
     expect(await call("plain")).toMatch(/^4 "plain" is not active: .*not trusted.*orrery trust/);
-    expect(await call("other")).toMatch(/^2 There is no tool named "other".*plain\.js \(.*not trusted.*orrery trust/);
+    expect(await call("other")).toMatch(/^2 There is no tool named "other"\.\nIt may be .*\n- .*plain\.js: .*not trusted.*orrery trust/);
     await orrery("trust");
     expect(await call("plain")).toStartWith("0 ");
     await writeFile(path, `${PLAIN}// changed\n`);
     expect(await call("plain")).toMatch(/^4 "plain" is not active: .*chang.*orrery trust/);
     await writeFile(path, `import "./gone.js";\n${PLAIN}`);
     expect(await call("plain", "--trust-workspace")).toMatch(/plain\.js is broken: .*gone\.js/);
-    expect(await call("other", "--trust-workspace")).toMatch(/plain\.js \(.*gone\.js/);
+    expect(await call("other", "--trust-workspace")).toMatch(/\n- .*plain\.js: .*gone\.js/);
   }, 60_000);
 
   test("is loaded by every check: what it imports may be gone since", async () => {

@@ -129,12 +129,21 @@ describe("a toolbox", () => {
     const known = candidate("aa", "workspace", "stella", "nobody trusts it");
     expect(createToolbox([known, candidate("bb", "user", "stella")]).unread()).toBeNull();
     const untrusted = ["/w/a.ts", "/w/b.py"].map((path) => file("untrusted", path, "run orrery trust"));
-    const said = "It may be one of those that are not known, of";
-    expect(createToolbox([known, ...untrusted, file("broken", "/w/c.md", "it is too long.")]).unread())
-      .toBe(`${said} /w/a.ts, /w/b.py (run orrery trust); of /w/c.md (it is too long).`);
+    const broken = [
+      file("broken", "/w/c.md", "it is too long."),
+      file("broken", "/w/d.ts", 'line 1, column 8: Cannot find "./gone.js". Correct the file. line 2: And more.'),
+    ];
+    expect(createToolbox([known, ...untrusted, ...broken]).unread()).toBe([
+      "It may be in a file whose tools are not known:",
+      "- /w/a.ts, /w/b.py: run orrery trust",
+      "- /w/c.md: it is too long",
+      '- /w/d.ts: line 1, column 8: Cannot find "./gone.js"',
+    ].join("\n"));
     const many = Array.from({ length: 7 }, (_, index) => file("broken", `/w/${index}.ts`, "x".repeat(5000)));
     const cut = createToolbox(many).unread() ?? "";
-    expect([cut.length < 500, cut.endsWith("; and of 2 more.")]).toEqual([true, true]);
+    expect([cut.length < 500, cut.endsWith("\n- and 2 more")]).toEqual([true, true]);
+    const each = createToolbox(Array.from({ length: 7 }, (_, index) => file("broken", `/w/${index}.ts`, `${index} ${"y".repeat(5000)}`)));
+    expect(each.unread()?.split("\n").map((line) => line.length < 250)).toEqual(Array.from({ length: 7 }, () => true));
   });
 
   test("suggests the offered names that are close (case 42)", () => {
