@@ -5,7 +5,7 @@
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256 } from "../../platform/digest.ts";
-import type { ToolDescription } from "./description.ts";
+import type { Description } from "./description.ts";
 
 export interface DescriptionKey {
   /** Of the tool file: the same bytes elsewhere may import something else. */
@@ -18,13 +18,13 @@ export interface DescriptionCache {
   /** Undefined if nothing is kept for it. Never rejects. */
   read(key: DescriptionKey): Promise<unknown>;
   /** Never rejects. */
-  write(key: DescriptionKey, tools: readonly ToolDescription[]): Promise<void>;
+  write(key: DescriptionKey, description: Extract<Description, { kind: "described" }>): Promise<void>;
   /** Never rejects. */
   forget(key: DescriptionKey): Promise<void>;
 }
 
 /** Part of what is kept: what a version that described differently has written is not taken. */
-const REVISION = 2;
+const REVISION = 3;
 
 export function createDescriptionCache(directory: string): DescriptionCache {
   const fileOf = ({ path }: DescriptionKey) => join(directory, `${sha256(path)}.json`);
@@ -32,14 +32,14 @@ export function createDescriptionCache(directory: string): DescriptionCache {
     async read(key) {
       try {
         const kept = JSON.parse(await readFile(fileOf(key), "utf8")) as Partial<Kept> | null;
-        return kept?.revision === REVISION && kept.path === key.path && kept.digest === key.digest ? kept.tools : undefined;
+        return kept?.revision === REVISION && kept.path === key.path && kept.digest === key.digest ? kept.description : undefined;
       } catch {
         // Not there yet, not readable, or not whole: the file is asked again.
         return undefined;
       }
     },
-    async write(key, tools) {
-      const kept: Kept = { revision: REVISION, path: key.path, digest: key.digest, tools };
+    async write(key, description) {
+      const kept: Kept = { revision: REVISION, path: key.path, digest: key.digest, description };
       const fresh = join(directory, `.${crypto.randomUUID()}`);
       try {
         await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -61,5 +61,5 @@ interface Kept {
   readonly revision: number;
   readonly path: string;
   readonly digest: string;
-  readonly tools: unknown;
+  readonly description: unknown;
 }

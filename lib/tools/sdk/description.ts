@@ -17,8 +17,24 @@ export const ToolDescription = v.object({
 });
 export type ToolDescription = v.InferOutput<typeof ToolDescription>;
 
+const position = v.exactOptional(v.number());
+/** A diagnostic that comes from another process or time. */
+export const SentDiagnostic = v.object({
+  severity: v.picklist(["error", "warning", "info"]),
+  code: v.string(),
+  message: v.string(),
+  line: position,
+  column: position,
+  remedy: v.string(),
+}) satisfies v.GenericSchema<Diagnostic>;
+
 export type Description =
-  | { readonly kind: "described"; readonly tools: readonly ToolDescription[] }
+  | {
+    readonly kind: "described";
+    readonly tools: readonly ToolDescription[];
+    /** What the file seems to mean as a tool and does not offer. */
+    readonly notices: readonly Diagnostic[];
+  }
   | {
     readonly kind: "broken";
     /** Of the tools that it would have, as far as they are known. */
@@ -30,7 +46,11 @@ export type Description =
 export const SPELLING: Readonly<Record<string, string>> = { timeout_ms: "timeoutMs" };
 
 /** Reads what came from another process. One tool that is wrong makes the file wrong; one that has none may be a part of others. */
-export function parseDescription(tools: unknown, spelling: Readonly<Record<string, string>> = {}): Description {
+export function parseDescription(
+  tools: unknown,
+  spelling: Readonly<Record<string, string>> = {},
+  notices: readonly Diagnostic[] = [],
+): Description {
   const listed = v.safeParse(v.array(v.unknown()), tools);
   if (!listed.success) return broken("description_malformed", "The file's tools could not be read", CORRECT_TOOL);
   const parsed = listed.output.map((tool) => v.safeParse(ToolDescription, tool));
@@ -40,7 +60,17 @@ export function parseDescription(tools: unknown, spelling: Readonly<Record<strin
   );
   const diagnostics = [...faults, ...twinsAmong(names)];
   if (diagnostics.length > 0) return { kind: "broken", names: [...new Set(names)], diagnostics };
-  return { kind: "described", tools: parsed.flatMap(({ success, output }) => success ? [output] : []) };
+  return { kind: "described", tools: parsed.flatMap(({ success, output }) => success ? [output] : []), notices };
+}
+
+const Kept = v.object({ tools: v.unknown(), notices: v.pipe(v.array(SentDiagnostic), v.readonly()) });
+
+/** What is kept of a file that was described; null: nothing that can be read. */
+export function readKept(kept: unknown): Extract<Description, { kind: "described" }> | null {
+  const read = v.safeParse(Kept, kept);
+  if (!read.success) return null;
+  const description = parseDescription(read.output.tools, {}, read.output.notices);
+  return description.kind === "described" ? description : null;
 }
 
 /** One issue for each field: what else is wrong with it comes of the first. */

@@ -9,7 +9,7 @@ import type { Schema } from "../schema.ts";
 import type { Tool } from "../tool.ts";
 import type { ToolFile } from "../tool-files.ts";
 import { compileTool } from "./compile-tool.ts";
-import { type Description, parseDescription, type ToolDescription } from "./description.ts";
+import { type Description, readKept, type ToolDescription } from "./description.ts";
 import type { DescriptionCache } from "./description-cache.ts";
 import type { Language, Place } from "./language.ts";
 import { typescript } from "./module-tool.ts";
@@ -57,7 +57,7 @@ export async function loadSdkFile(
   if (description.kind === "broken") return { ...description, origin };
   const compiled = await Promise.all(description.tools.map(async (tool) => ({ tool, ...await compileTool(tool) })));
   const none = description.tools.length === 0 ? [noTools(file.text, language)] : [];
-  const diagnostics = [...none, ...compiled.flatMap((each) => each.diagnostics)];
+  const diagnostics = [...none, ...description.notices, ...compiled.flatMap((each) => each.diagnostics)];
   if (hasErrors(diagnostics)) return { kind: "broken", origin, names: description.tools.map(({ name }) => name), diagnostics };
   const source = { origin, path: file.path, digest: file.digest, language };
   const tools = compiled.flatMap(({ tool, schema }) => schema === undefined ? [] : [createTool(tool, schema, source)]);
@@ -74,11 +74,11 @@ function noTools(text: string, { sdk, name }: Language): Diagnostic {
 async function describe(path: string, digest: string, language: Language, ports: SdkPorts): Promise<Description> {
   const key = { path, digest };
   const kept = ports.afresh === true ? undefined : await ports.cache.read(key);
-  const known = parseDescription(kept);
-  if (known.kind === "described") return known;
+  const known = readKept(kept);
+  if (known !== null) return known;
   const description = language.readDescription(await ports.run(language.describe(path, ports.place, DESCRIBE_TIMEOUT_MS)));
   // What is broken today may work tomorrow with the same bytes: a package was missing, a disk was slow.
-  if (description.kind === "described") await ports.cache.write(key, description.tools);
+  if (description.kind === "described") await ports.cache.write(key, description);
   else await ports.cache.forget(key);
   return description;
 }

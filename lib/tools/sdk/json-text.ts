@@ -1,5 +1,6 @@
 /** What a tool returned, as JSON text, or what about it JSON cannot hold. Nothing is lost without being said. */
-import { MAX_DEPTH } from "../../session/json.ts";
+import { Buffer } from "node:buffer";
+import { MAX_DEPTH, toText } from "../../session/json.ts";
 import { describeThrown } from "./thrown.ts";
 
 export type JsonText =
@@ -10,7 +11,7 @@ export type JsonText =
 /** Nothing at all is `null`. A property that is `undefined` is left out, as it always is. */
 export function toJsonText(value: unknown): JsonText {
   try {
-    return { kind: "text", text: JSON.stringify(snapshot(value, "", new Trail())) ?? "null" };
+    return { kind: "text", text: toText(snapshot(value, "", new Trail())) ?? "null" };
   } catch (error) {
     if (error instanceof Unholdable) return { kind: "unholdable", fault: error.message };
     if (error instanceof RangeError && OVERFLOW.test(error.message)) {
@@ -30,6 +31,9 @@ export function isJson(value: unknown): boolean {
   return value !== undefined && toJsonText(value).kind === "text";
 }
 
+/** Of a list: `Array(4294967295)` has nothing in it, and takes twenty seconds and all memory to be written down. */
+const MAX_LENGTH = 10_000_000;
+
 /** From the whole value to the part that is looked at. */
 class Trail {
   readonly above = new Set<object>();
@@ -43,7 +47,7 @@ class Trail {
 
 /** The value in plain data. Everything is read once: a getter or toJSON() may give something else the next time. */
 function snapshot(given: unknown, key: string, trail: Trail): unknown {
-  const value = hasToJson(given) && !isInvalidDate(given) ? given.toJSON(key) : given;
+  const value = hasToJson(given) && !isInvalidDate(given) && !isBytes(given) ? given.toJSON(key) : given;
   switch (typeof value) {
     case "number":
       if (Number.isFinite(value)) return value;
@@ -67,11 +71,14 @@ function snapshotOf(value: object, trail: Trail): unknown {
   if (trail.above.has(value)) throw new Unholdable(`${trail.subject()} contains itself`);
   const lossy = lossyType(value);
   if (lossy !== null) throw new Unholdable(`${trail.subject()} is ${lossy}`);
-  trail.above.add(value);
   const isList = Array.isArray(value);
+  if (isList && value.length > MAX_LENGTH) {
+    throw new Unholdable(`${trail.subject()} has ${value.length} places: ${MAX_LENGTH} are the most`);
+  }
+  trail.above.add(value);
   const copy: object = isList ? new Array(value.length) : {};
   for (const [name, member] of Object.entries(value)) {
-    trail.keys.push(`[${isList ? name : JSON.stringify(name)}]`);
+    trail.keys.push(`[${isList ? name : toText(name)}]`);
     // Not by assignment, which would mean something else for "__proto__".
     Object.defineProperty(copy, name, { value: snapshot(member, name, trail), enumerable: true });
     trail.keys.pop();
@@ -111,6 +118,11 @@ function isPlain(value: object): boolean {
   if (Array.isArray(value)) return true;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/** A Buffer of Node's has a `toJSON` of its own, of which nobody reads bytes. */
+function isBytes(value: object): boolean {
+  return Buffer.isBuffer(value) && (value as { toJSON?: unknown }).toJSON === Buffer.prototype.toJSON;
 }
 
 function isInvalidDate(value: unknown): boolean {

@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import type { HostLaunch, HostModule, Run } from "../../session/launch.ts";
 import type { ReadResult } from "../tool.ts";
-import { broken, type Description, parseDescription, remedyFor, SPELLING } from "./description.ts";
+import { broken, type Description, parseDescription, remedyFor, SentDiagnostic, SPELLING } from "./description.ts";
 import type { Language, Place } from "./language.ts";
 import { readUnanswered } from "./unanswered.ts";
 
@@ -21,25 +21,13 @@ function launch(module: HostModule, tool: string, input: string, { workspace, en
   return { kind: "host", tool, module, input, context: { workspace, env }, timeout_ms };
 }
 
-const position = v.exactOptional(v.number());
+const notices = v.pipe(v.array(SentDiagnostic), v.readonly());
 const SentDescription = v.variant("kind", [
-  v.object({ kind: v.literal("described"), tools: v.unknown() }),
+  v.object({ kind: v.literal("described"), tools: v.unknown(), notices }),
   v.object({
     kind: v.literal("broken"),
     names: v.array(v.string()),
-    diagnostics: v.pipe(
-      v.array(
-        v.object({
-          severity: v.picklist(["error", "warning", "info"]),
-          code: v.string(),
-          message: v.string(),
-          line: position,
-          column: position,
-          remedy: v.string(),
-        }),
-      ),
-      v.readonly(),
-    ),
+    diagnostics: notices,
   }),
 ]);
 
@@ -48,7 +36,7 @@ function readDescription(run: Run): Description {
   if (!sent.success) {
     return broken("describe_failed", `The file's tools could not be read: ${read("it", run).result.text}`, remedyFor(run.outcome));
   }
-  return sent.output.kind === "broken" ? sent.output : parseDescription(sent.output.tools, SPELLING);
+  return sent.output.kind === "broken" ? sent.output : parseDescription(sent.output.tools, SPELLING, sent.output.notices);
 }
 
 function read(tool: string, run: Run): ReadResult {

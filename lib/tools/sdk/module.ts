@@ -9,12 +9,13 @@ import { stripVTControlCharacters } from "node:util";
 import * as v from "valibot";
 import { bun } from "../../platform/host.ts";
 import { provideModules } from "../../platform/modules.ts";
-import type { Json, JsonInput } from "../../session/json.ts";
+import { type JsonInput, parseJson, toText } from "../../session/json.ts";
 import type { HostContext, HostReply } from "../../session/launch.ts";
 import type { Diagnostic } from "../diagnostic.ts";
-import { isTool, isToolClass, Tool, tool, ValidationError } from "./define.ts";
+import { Tool, tool, ValidationError } from "./define.ts";
 import { describeTool } from "./describe-tool.ts";
 import { broken, CORRECT_TOOL, type Description, parseDescription, SPELLING } from "./description.ts";
+import { collectTools, type ExportedTools } from "./exported-tools.ts";
 import { invokeTool, toFailure } from "./invoke.ts";
 import { describeThrown, errorsOf, stackOf } from "./thrown.ts";
 import { toToolContext } from "./tool-context.ts";
@@ -44,8 +45,8 @@ export async function runModuleTool(file: string, name: string, input: JsonInput
 export async function describeModule(file: string, context: HostContext): Promise<HostReply> {
   settleIn(context);
   const loaded = await loadTools(file, nextUncaught());
-  const description = loaded.kind === "broken" ? loaded : describeAll(loaded.tools);
-  return { is_error: false, text: "", data: JSON.parse(JSON.stringify(description)) as Json };
+  const description = loaded.kind === "broken" ? loaded : describeAll(loaded);
+  return { is_error: false, text: "", data: parseJson(toText(description)) };
 }
 
 let prepared = false;
@@ -66,7 +67,7 @@ function wholeValibot(): Readonly<Record<string, unknown>> {
   return { ...require("valibot") as typeof v };
 }
 
-type Loaded = { readonly kind: "loaded"; readonly tools: readonly Tool[] } | Extract<Description, { kind: "broken" }>;
+type Loaded = ({ readonly kind: "loaded" } & ExportedTools) | Extract<Description, { kind: "broken" }>;
 
 /** What a tool file may import from "orrery" here. An agent has no place in the process of one call. */
 const surface = { tool, Tool, ValidationError };
@@ -90,7 +91,7 @@ async function loadTools(file: string, uncaught: Promise<never>): Promise<Loaded
   try {
     const imported: Promise<Record<string, unknown>> = import(pathToFileURL(file).href);
     const exports = await Promise.race([imported, uncaught]);
-    return { kind: "loaded", tools: collect(Object.values(exports)) };
+    return { kind: "loaded", ...collectTools(Object.values(exports)) };
   } catch (error) {
     console.error(stackOf(error));
     return { kind: "broken", names: [], diagnostics: faultsOf(error).slice(0, MOST_FAULTS).map((fault) => toDiagnostic(fault, file)) };
@@ -121,24 +122,9 @@ function toDiagnostic(error: unknown, file: string): Diagnostic {
   };
 }
 
-/**
- * Exported tools, also in lists, and one instance of each exported class that none of them is an instance of. A class
- * without a name is what others are derived from.
- */
-function collect(exports: readonly unknown[]): readonly Tool[] {
-  const exported = exports.flatMap((each): readonly unknown[] => Array.isArray(each) ? each : [each]);
-  const tools = new Set(exported.filter(isTool));
-  for (const each of new Set(exported.filter(isToolClass))) {
-    if ([...tools].some((known) => known instanceof each)) continue;
-    const made = new each();
-    if (made.name !== undefined) tools.add(made);
-  }
-  return [...tools];
-}
-
-function describeAll(tools: readonly Tool[]): Description {
+function describeAll({ tools, notices }: ExportedTools): Description {
   try {
-    return parseDescription(tools.map(describeTool), SPELLING);
+    return parseDescription(tools.map(describeTool), SPELLING, notices);
   } catch (error) {
     return broken("tool_invalid", error instanceof Error ? error.message : String(error), CORRECT_TOOL);
   }

@@ -15,8 +15,10 @@ import { broken, CORRECT_TOOL, type Description, parseDescription, remedyFor } f
 import type { Language, Place } from "./language.ts";
 import { readUnanswered } from "./unanswered.ts";
 import BOOT from "./python/boot.py" with { type: "text" };
+import JSON_TEXT from "./python/json_text.py" with { type: "text" };
 import RUNNER from "./python/runner.py" with { type: "text" };
 import SDK from "./python/stella_sdk.py" with { type: "text" };
+import TOOL_FILE from "./python/tool_file.py" with { type: "text" };
 
 export const python: Language = {
   name: "python",
@@ -35,12 +37,15 @@ export const python: Language = {
  */
 const CAP_BYTES = 32 * RESULT_CAP_BYTES;
 
+/** Read by `boot.py`. */
+const SOURCES = { ORRERY_JSON_TEXT: JSON_TEXT, ORRERY_STELLA_SDK: SDK, ORRERY_TOOL_FILE: TOOL_FILE, ORRERY_RUNNER: RUNNER };
+
 function launch(request: readonly string[], { workspace, env }: Place, stdin: string | null, timeout_ms: number): ProcessLaunch {
   return {
     kind: "process",
     argv: ["python3", "-c", BOOT, ...request],
     cwd: workspace,
-    env: { ...env, ORRERY_STELLA_SDK: SDK, ORRERY_RUNNER: RUNNER },
+    env: { ...env, ...SOURCES },
     stdin,
     timeout_ms,
     cap_bytes: CAP_BYTES,
@@ -58,14 +63,17 @@ const failed = v.object({
   line: v.exactOptional(v.number()),
   column: v.exactOptional(v.number()),
 });
-const described = v.object({ type: v.literal("described"), tools: v.unknown() });
+const notice = v.object({ code: v.string(), message: v.string(), remedy: v.string(), line: v.exactOptional(v.number()) });
+const described = v.object({ type: v.literal("described"), tools: v.unknown(), notices: v.array(notice) });
 const Frame = v.union([whole, cut, failed, described]);
 type Frame = v.InferOutput<typeof Frame>;
 
 function readDescription(run: Run): Description {
   const frame = answerOf(run);
   if (frame?.type === "failed") return { kind: "broken", names: [], diagnostics: [toDiagnostic(frame)] };
-  if (frame?.type === "described") return parseDescription(frame.tools);
+  if (frame?.type === "described") {
+    return parseDescription(frame.tools, {}, frame.notices.map((each) => ({ severity: "warning", ...each })));
+  }
   return broken("describe_failed", `The file's tools could not be read: ${readEnd("python3", run).result.text}`, remedyOf(run.outcome));
 }
 

@@ -1,4 +1,5 @@
 /** What was thrown, in words: anything can be, and even an error may have a message that is no text or a stack that throws. */
+import { toText } from "../../session/json.ts";
 
 /** A line for the model. `who` threw it. Of an error that gathers others, theirs too. */
 export function describeThrown(error: unknown, who = "The tool"): string {
@@ -44,5 +45,5 @@ export function stackOf(error: unknown): string {
 }
 
 function showThrown(value: unknown): string {
-  return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
+  return typeof value === "object" && value !== null ? toText(value) : String(value);
 }

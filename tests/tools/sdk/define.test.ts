@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { Buffer } from "node:buffer";
 import * as v from "valibot";
 import type { JsonObject } from "../../../lib/session/json.ts";
 import type { HostReply } from "../../../lib/session/launch.ts";
@@ -266,6 +267,8 @@ describe("a tool's return value", () => {
     [new Map([[1, 2]]), "the value is of type Map"],
     [{ all: new Set([1]) }, '["all"] is of type Set'],
     [new Uint8Array(2), "the value is of type Uint8Array"],
+    [{ raw: [Buffer.from("hi")] }, '["raw"][0] is of type Buffer'],
+    [[Array(4_294_967_295)], "[0] has 4294967295 places: 10000000 are the most"],
     [[Promise.resolve(1)], "[0] is of type Promise"],
     [{ error: new Error("x") }, '["error"] is of type Error'],
     [new Response("x"), "the value is of type Response"],

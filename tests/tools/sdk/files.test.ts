@@ -131,6 +131,20 @@ describe("loadSdkFile()", () => {
     }
   });
 
+  test("says what a file seems to mean as a tool and does not offer, also where it was kept", async () => {
+    const cache = createDescriptionCache(join(folder, "noticed"));
+    const launches: Launch[] = [];
+    const file = await write("method.py", `${GREET}\nclass Shop:\n    @tool\n    def price(self): pass\n`);
+    for (let round = 0; round < 2; round++) {
+      expect(await load(file, { cache, launches })).toMatchObject({
+        kind: "tools",
+        tools: [{ name: "greet" }],
+        diagnostics: [{ severity: "warning", code: "method_not_registered" }],
+      });
+    }
+    expect(launches.length).toBe(1);
+  });
+
   test("refuses a name that belongs to a built-in", async () => {
     expect(await load(await write("reads.py", GREET.replaceAll("greet", "read_file")))).toMatchObject({
       kind: "broken",

@@ -90,6 +90,41 @@ const files: Readonly<Record<string, string>> = {
     export class First extends Base { readonly name = "first"; }
     export class Second extends Base { readonly name = "second"; }
   `,
+  "derived.ts": `
+    import { Tool } from "orrery";
+    export class Search extends Tool {
+      readonly name: string = "search";
+      readonly description = "d";
+      readonly parameters = { type: "object" };
+      execute() { return this.name; }
+    }
+    export class Fast extends Search { override readonly name = "fast"; }
+    export class Archive extends Search { override execute() { return "archived"; } }
+    class Local extends Search { override readonly name = "local"; }
+    export const local = new Local();
+    export class Started extends Tool { readonly name = "started"; readonly description = "d"; readonly parameters = { type: "object" }; }
+    export class Whole extends Started { override readonly name = "whole"; execute() { return 1; } }
+  `,
+  "needs.ts": `
+    import { Tool } from "orrery";
+    export class Index extends Tool {
+      readonly name = "index";
+      readonly description = "d";
+      readonly parameters = { type: "object" };
+      constructor(readonly path: string) { super(); this.path = path.trim(); }
+      execute() { return this.path; }
+    }
+    export class Small extends Index {}
+    export class Made extends Index { override readonly name = "made"; }
+    export const made = new Made(" /a ");
+    export class Optional extends Tool {
+      readonly name = "optional";
+      readonly description = "d";
+      readonly parameters = { type: "object" };
+      constructor(readonly path = "/b") { super(); }
+      execute() { return this.path; }
+    }
+  `,
   "none.ts": "export const x: number = 1;",
   "syntax.ts": "export const x: number = 1;\nexport const y = ;\n",
   "unclosed.ts": `import { tool } from "orrery";
@@ -219,8 +254,33 @@ describe("a TypeScript tool file anywhere on the disk", () => {
     expect((await callFile("base.ts", "second", {})).result.data).toBe("second");
   });
 
+  test("may export a class that others are derived from: with all that makes a tool it is one, unless one of them has its name", async () => {
+    const described = await describeFile("derived.ts");
+    expect(described.kind === "described" ? described.tools.map(({ name }) => name) : described).toEqual([
+      "local",
+      "search",
+      "fast",
+      "whole",
+    ]);
+    expect((await callFile("derived.ts", "search", {})).result.data).toBe("archived");
+  });
+
+  test("may export a class that needs arguments: it is told of, and keeps no other from being a tool", async () => {
+    const described = await describeFile("needs.ts");
+    expect(described).toMatchObject({
+      kind: "described",
+      tools: [{ name: "made" }, { name: "optional" }],
+      notices: [{
+        severity: "warning",
+        code: "class_not_made",
+        message: "The class Small is not used, as its constructor needs arguments",
+      }],
+    });
+    expect((await callFile("needs.ts", "made", {})).result.data).toBe("/a");
+  });
+
   test("may have no tools: it is a part of others", async () => {
-    expect(await describeFile("none.ts")).toEqual({ kind: "described", tools: [] });
+    expect(await describeFile("none.ts")).toEqual({ kind: "described", tools: [], notices: [] });
   });
 
   test("that no longer has the tool is an error result", async () => {

@@ -58,8 +58,18 @@ export interface PythonCall extends ReadResult {
 }
 
 /** Calls a tool of a Python fixture. */
-export async function callPython(
+export function callPython(
   file: string,
+  name: string,
+  input: JsonObject | string,
+  env: Readonly<Record<string, string>> = {},
+  timeout_ms = 30_000,
+): Promise<PythonCall> {
+  return callPythonAt(join(fixtures, file), name, input, env, timeout_ms);
+}
+
+export async function callPythonAt(
+  path: string,
   name: string,
   input: JsonObject | string,
   env: Readonly<Record<string, string>> = {},
@@ -75,7 +85,7 @@ export async function callPython(
     timeout_ms,
   } as const;
   const given = typeof input === "string" ? { value: {}, text: input } : toInput(input);
-  const run = await runLaunch(python.call(join(fixtures, file), description, given, placeOf(env)));
+  const run = await runLaunch(python.call(path, description, given, placeOf(env)));
   const said = run.stdout.text.split("\n").map(readMessageLine).filter((message) => v.is(WireMessage, message));
   return { ...python.read(name, run), run, messages: said };
 }

@@ -8,7 +8,11 @@ if sys.version_info < (3, 9):
 # The folder it starts in comes first for python3 -c: whatever lies there would be imported in place of the standard library.
 if sys.path[:1] == [""]:
     sys.path.pop(0)
-for name in "stella_sdk", "runner":
+sources = {}
+for name in "json_text", "stella_sdk", "tool_file", "runner":
+    sources[name] = os.environ.pop("ORRERY_" + name.upper())
     module = sys.modules[name] = type(sys)(name)
-    exec(compile(os.environ.pop("ORRERY_" + name.upper()), "<orrery %s>" % name, "exec"), module.__dict__)
-sys.modules.pop("runner").main(*sys.argv[1:])
+    exec(compile(sources[name], "<orrery %s>" % name, "exec"), module.__dict__)
+# The author's own files may have these names.
+runner = [sys.modules.pop(name) for name in ("json_text", "tool_file", "runner")].pop()
+runner.main({name: sources[name] for name in ("json_text", "stella_sdk", "tool_file")}, *sys.argv[1:])

@@ -4,11 +4,15 @@ It is kept ASCII: the source travels in an environment variable, whose encoding 
 """
 import enum
 import inspect
+import itertools
 import json
 import os
 import sys
 import time
 from contextvars import ContextVar
+from types import MethodType
+
+import json_text
 
 __all__ = ["BaseAgent", "TodoItem", "Tool", "ValidationError", "tool"]
 
@@ -31,8 +35,16 @@ class Tool:
     approval = "never"
     timeout_ms = DEFAULT_TIMEOUT_MS
 
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        cls._defined = next(definitions)
+
     def execute(self, **arguments):
         raise NotImplementedError("%s has no execute()" % type(self).__name__)
+
+
+# Of two tools with one name the later is meant.
+definitions = itertools.count(1)
 
 
 def tool(function=None, *, name=None, description=None, read_only=False, speculation_safe=False, approval="never", timeout_ms=DEFAULT_TIMEOUT_MS):
@@ -40,8 +52,10 @@ def tool(function=None, *, name=None, description=None, read_only=False, specula
     owner = sys._getframe(1).f_globals.get("__name__")
 
     def decorate(decorated):
+        if not callable(inner_of(decorated)):
+            raise TypeError("Cannot use @tool on %r as it is not a function" % (decorated,))
         return FunctionTool(decorated, owner, {
-            "name": decorated.__name__ if name is None else name,
+            "name": inner_of(decorated).__name__ if name is None else name,
             "description": description,
             "read_only": read_only,
             "speculation_safe": speculation_safe,
@@ -49,25 +63,50 @@ def tool(function=None, *, name=None, description=None, read_only=False, specula
             "timeout_ms": timeout_ms,
         })
 
-    if function is None:
-        return decorate
-    if not callable(function):
-        raise TypeError("Cannot use @tool on %r as it is not a function" % (function,))
-    return decorate(function)
+    return decorate if function is None else decorate(function)
+
+
+def inner_of(decorated):
+    """The function itself, of one that is a class method or a static one."""
+    return decorated.__func__ if isinstance(decorated, (classmethod, staticmethod)) else decorated
 
 
 class FunctionTool(Tool):
-    """A decorated function."""
+    """A decorated function. In a class it is a method as any: looked up on an object, it is the tool without its `self`."""
 
-    def __init__(self, function, owner, options):
+    def __init__(self, decorated, owner, options):
+        function = inner_of(decorated)
         for attribute in ("__name__", "__qualname__", "__doc__"):
             setattr(self, attribute, getattr(function, attribute, None))
+        self.__isabstractmethod__ = getattr(decorated, "__isabstractmethod__", False)
         self.__module__ = owner
         self.__wrapped__ = function
+        self._binds = kind_of(decorated)
+        self._defined = next(definitions)
         for option, value in options.items():
             setattr(self, option, value)
         if self.description is None:
             self.description = parse_docstring(function.__doc__, ())[0]
+
+    def __get__(self, instance, owner=None):
+        if self._binds == "class":
+            return self.bound_to(type(instance) if owner is None else owner)
+        return self.bound_to(instance) if self._binds == "instance" and instance is not None else self
+
+    def bound_to(self, target):
+        bound = object.__new__(type(self))
+        bound.__dict__.update(self.__dict__, __wrapped__=MethodType(self.__wrapped__, target), _binds=None)
+        return bound
+
+    def is_unbound(self):
+        """Whether it cannot be called without an object or class that it does not know."""
+        return self._binds == "class" or self._binds == "instance" and next(iter(inspect.signature(self.__wrapped__).parameters), "") == "self"
+
+    def __reduce__(self):
+        """By its name, as a function is pickled: for `multiprocessing`, and the like."""
+        if isinstance(self.__wrapped__, MethodType):
+            return getattr, (self.__wrapped__.__self__, self.__name__)
+        return self.__qualname__
 
     @property
     def parameters(self):
@@ -78,6 +117,15 @@ class FunctionTool(Tool):
 
     def execute(self, **arguments):
         return self.__wrapped__(**arguments)
+
+
+def kind_of(decorated):
+    """What a function is bound to where it is looked up. One that a class only refers to is none of its methods."""
+    if isinstance(decorated, classmethod):
+        return "class"
+    above = (getattr(decorated, "__qualname__", None) or "").rpartition(".")[0]
+    is_method = above and not above.endswith("<locals>") and not isinstance(decorated, (staticmethod, MethodType))
+    return "instance" if is_method else None
 
 
 class TodoItem:
@@ -107,9 +155,8 @@ class BaseAgent:
         """Registers a decorated function, a plain one, or an instance of a `Tool` class, in the place of one that has its name."""
         if isinstance(new, type) and issubclass(new, Tool):
             new = new()
-        if not isinstance(new, Tool):
-            new = tool(new)
-        self._registered()[new.name] = new
+        made = self._tool_of(new)
+        self._registered()[made.name] = made
 
     def get_tool_definitions(self):
         """The tools in the shape that chat completions take."""
@@ -133,10 +180,14 @@ class BaseAgent:
             found = self._registered().get(name)
             if found is None:
                 raise ValidationError('There is no tool named "%s". There are: %s' % (name, ", ".join(self._registered()) or "none"))
-            result = invoke(found, json.loads(arguments) if isinstance(arguments, str) else arguments)
-            return await result if inspect.isawaitable(result) else result
+            result = invoke(found, json_text.read(arguments) if isinstance(arguments, str) else arguments)
+            result = await result if inspect.isawaitable(result) else result
+            json_text.to_json(result)
+            return result
         except ValidationError as error:
             return Failure(describe_refusal(error))
+        except json_text.Unholdable as error:
+            return Failure(describe_unholdable(error))
         except SystemExit as error:
             return Failure(describe_exit(error))
         except Exception as error:
@@ -193,6 +244,19 @@ class BaseAgent:
             for each in self.tools:
                 self.register_tool(each)
         return self._tools
+
+    def _tool_of(self, new):
+        """A method that is registered by its bare name in the class, as in `tools = [order_status]`, is the agent's own."""
+        if isinstance(new, (classmethod, staticmethod)):
+            new = new.__get__(self, type(self))
+        if isinstance(new, MethodType) and isinstance(new.__func__, FunctionTool):
+            # What `@classmethod` above `@tool` gives since Python 3.13.
+            return new.__func__.bound_to(new.__self__)
+        made = new if isinstance(new, Tool) else tool(new)
+        if not isinstance(made, FunctionTool) or not made.is_unbound():
+            return made
+        own = any(each is new for owner in type(self).__mro__ for each in vars(owner).values())
+        return made.bound_to(self) if own else made
 
     def _open_calls(self):
         return self.__dict__.setdefault("_calls_open", {})
@@ -283,6 +347,8 @@ def define(each):
     label = 'tool "%s"' % each.name if each.name else type(each).__name__
     if not isinstance(each.name, str) or not each.name:
         raise ValueError("Cannot offer %s as it has no name" % label)
+    if isinstance(each, FunctionTool) and each.is_unbound():
+        raise ValueError("Cannot offer %s as it is a method without its object: register it as self.%s, or as that of an object" % (label, each.__name__))
     parameters = each.parameters
     if parameters is None:
         parameters = schema_of_signature(each.execute)
@@ -323,6 +389,8 @@ def invoke(each, arguments):
         raise ValidationError("The arguments must be an object, not %s" % type(arguments).__name__)
     function = each.__wrapped__ if isinstance(each, FunctionTool) else each.execute
     positional, named = bind(function, arguments)
+    json_text.settle(named)
+    json_text.settle(positional)
     return function(*positional, **named)
 
 
@@ -387,6 +455,8 @@ def to_member(annotation, names, value, name):
 
 def to_int(value):
     """JSON Schema takes 3.0 for an integer."""
+    if type(value) is json_text.Written and value.whole is not None:
+        return value.whole
     return int(value) if type(value) is float and value.is_integer() else value
 
 
@@ -626,6 +696,10 @@ def describe_error(error):
 def describe_refusal(error):
     """Of a ValidationError: its message, without the name; the name if it has none."""
     return text_of(error) or type(error).__name__
+
+
+def describe_unholdable(error):
+    return "The tool returned what JSON cannot hold: %s" % error
 
 
 def describe_exit(error):
