@@ -9,7 +9,7 @@ const MOST_OF_A_REASON = 200;
 export function describeUnread(listings: readonly Listing[]): string | null {
   const files = listings.filter(({ name }) => name === null);
   if (files.length === 0) return null;
-  const byReason = Map.groupBy(files.slice(0, MOST_FILES), ({ reason = "it could not be read" }) => shorten(reason));
+  const byReason = Map.groupBy(files.slice(0, MOST_FILES), shortReason);
   const shown = [...byReason].map(([reason, several]) =>
     `- ${several.map(({ origin }) => origin.path ?? origin.system).join(", ")}: ${reason}`
   );
@@ -17,8 +17,8 @@ export function describeUnread(listings: readonly Listing[]): string | null {
   return ["It may be in a file whose tools are not known:", ...shown, ...more].join("\n");
 }
 
-/** The first sentence: checking the files says all there is to say of them. */
-function shorten(reason: string): string {
-  const [first = reason] = reason.split(/[.!?](?:\s|$)|\n/, 1);
-  return clip(first, MOST_OF_A_REASON);
+/** Of a broken one the first sentence: checking the files says all there is to say of them. */
+function shortReason({ status, reason = "it could not be read" }: Listing): string {
+  const [first = reason] = reason.split(status === "broken" ? /[.!?](?:\s|$)|\n/ : /\n/, 1);
+  return clip(first.replace(/\.$/, ""), MOST_OF_A_REASON);
 }

@@ -430,7 +430,7 @@ def to_member(annotation, names, value, name):
     """The value as the annotation wants it: a member of an Enum, and an int where JSON has 3.0, wherever it is."""
     annotation = resolve(annotation, names)
     if annotation is int:
-        return to_int(value)
+        return to_int(value, name)
     if is_enum(annotation):
         try:
             return annotation(value)
@@ -442,7 +442,7 @@ def to_member(annotation, names, value, name):
     if origin == "union":
         candidates = [resolve(each, names) for each in inner if each is not type(None)]
         if int in candidates and float not in candidates:
-            value = to_int(value)
+            value = to_int(value, name)
         return to_member(candidates[0], names, value, name) if value is not None and len(candidates) == 1 else value
     if origin == "literal":
         return next((each for each in inner if is_same(each.value if is_enum(type(each)) else each, value)), value)
@@ -453,9 +453,11 @@ def to_member(annotation, names, value, name):
     return value
 
 
-def to_int(value):
+def to_int(value, name):
     """JSON Schema takes 3.0 for an integer."""
-    if type(value) is json_text.Written and value.whole is not None:
+    if type(value) is json_text.Written:
+        if value.whole is None:
+            raise ValidationError('"%s" must be a whole number, and is next to one' % name)
         return value.whole
     return int(value) if type(value) is float and value.is_integer() else value
 
