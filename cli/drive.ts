@@ -5,7 +5,7 @@ import { Asker } from "./asker.ts";
 import type { TurnFlags } from "./flags.ts";
 import type { Ending } from "./ending.ts";
 import { endingOfError } from "./errors.ts";
-import { UsageError } from "../mod.ts";
+import { JournalUnavailable, UsageError } from "../mod.ts";
 import { type Interruption, listenForInterruption } from "./interruption.ts";
 import { createPresenter, type Presenter } from "./presenter.ts";
 import type { Shell } from "./terminal.ts";
@@ -23,27 +23,29 @@ export async function driveTurn(shell: Shell, flags: TurnFlags, prepare: () => P
     }
     const began = performance.now();
     const drive = await within(flags.timeout, prepare());
-    const left = flags.timeout === undefined ? null : Math.max(0, flags.timeout * 1000 - (performance.now() - began));
-    return await driveInterruptibly(asker, flags, presenter, drive, left);
+    return await driveInterruptibly(asker, flags, presenter, drive, began);
   } catch (error) {
-    const outOfTime = error instanceof WallClockReached;
-    presenter.fail(error, outOfTime ? "timeout" : await endingOfError(error) ?? "failed");
-    if (!outOfTime) throw error;
+    const cutShort = error instanceof CutShort;
+    presenter.fail(error, cutShort ? error.ending : await endingOfError(error) ?? "failed");
+    if (!cutShort) throw error;
     shell.err.write(`orrery: ${error.message}\n`);
-    return "timeout";
+    return error.ending;
   }
 }
 
-/** `--timeout` ran out before there was a turn. */
-class WallClockReached extends Error {
-  override readonly name = "WallClockReached";
+/** `--timeout` ran out, or a second signal came, where there is no turn that could say so. */
+class CutShort extends Error {
+  override readonly name = "CutShort";
+  constructor(readonly ending: Ending, message: string, options?: ErrorOptions) {
+    super(message, options);
+  }
 }
 
 async function within<T>(seconds: number | undefined, work: Promise<T>): Promise<T> {
   if (seconds === undefined) return await work;
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(
-    () => reject(new WallClockReached(`wall clock of ${seconds} s reached before there was a prompt`)),
+    () => reject(new CutShort("timeout", `wall clock of ${seconds} s reached before there was a prompt`)),
     seconds * 1000,
   );
   try {
@@ -58,16 +60,21 @@ async function driveInterruptibly(
   flags: TurnFlags,
   presenter: Presenter,
   drive: Drive,
-  timeout_ms: number | null,
+  began: number,
 ): Promise<Ending> {
   const interruption = listenForInterruption(asker.shell);
-  const timeout = timeout_ms === null ? {} : { timeout_ms };
-  const options = { stop: interruption.stop, now: interruption.now, ...timeout };
+  const { stop, now } = interruption;
+  const timeout = flags.timeout === undefined ? null : { timeout_ms: flags.timeout * 1000, timeout_since: began };
+  const late = timeout === null ? [] : [AbortSignal.timeout(Math.max(0, Math.ceil(began + timeout.timeout_ms - performance.now())))];
+  const atOnce = AbortSignal.any([now, ...late]);
   try {
-    const late = timeout_ms === null ? [] : [AbortSignal.timeout(timeout_ms)];
-    const agentOptions = { ...toTurnAgentOptions(asker, flags, presenter), stop: AbortSignal.any([interruption.stop, ...late]) };
+    const agentOptions = { ...toTurnAgentOptions(asker, flags, presenter), stop: AbortSignal.any([stop, ...late]), now: atOnce };
+    const options = { stop, now, ...timeout };
     const result = await withAgent(asker.shell, agentOptions, (agent) => drive(agent, presenter, options, asker));
     return endingOf(result, interruption);
+  } catch (error) {
+    if (!atOnce.aborted || !(error instanceof JournalUnavailable)) throw error;
+    throw new CutShort(interruption.cause ?? "timeout", error.message, { cause: error });
   } finally {
     interruption.close();
   }

@@ -59,7 +59,7 @@ export async function demo(shell: Shell, _flags: NoFlags): Promise<Ending> {
   let began = false;
   const interruption = listenForInterruption(shell);
   try {
-    const options = { workspace, model, trustWorkspace: true };
+    const options = { workspace, model, trustWorkspace: true, now: interruption.now };
     return await withAgent(shell, options, async (agent) => {
       // Where no session can be kept nothing is shown but that.
       await agent.probe();

@@ -11,7 +11,7 @@ export async function serve(shell: Shell, flags: ServeFlags): Promise<Ending> {
   const log = await openServerLog(flags.logFormat ?? (shell.err.isTerminal ? "text" : "json"), (line) => shell.err.write(line));
   const interruption = listenForInterruption(shell, { told: "", hangUpIsFinal: false });
   try {
-    return await withAgent<Ending>(shell, { ...agentOptions(flags), onNotice: log.notice }, async (agent) => {
+    return await withAgent<Ending>(shell, { ...agentOptions(flags), onNotice: log.notice, now: interruption.now }, async (agent) => {
       const server = await startServer(agent, { ...serverOptions(flags), env: shell.env });
       announce(shell, server, flags.json);
       await aborted(interruption.stop);

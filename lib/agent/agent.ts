@@ -22,7 +22,7 @@ import type { AgentOptions, NewSessionOptions } from "./options.ts";
 import type { PolicyOptions } from "./policy.ts";
 import type { CreatedTool, ScaffoldRequest } from "./scaffold.ts";
 import type { Session, TurnOptions } from "./session.ts";
-import { openServers, type Servers } from "./servers.ts";
+import { findServers, openServers, type Servers } from "./servers.ts";
 import { folderOf } from "./in-place.ts";
 import { requireText } from "./text.ts";
 import { checkExists, createSession, openSession, type SessionGround, type SessionNeeds } from "./sessions.ts";
@@ -218,16 +218,20 @@ class Runtime implements Agent {
     requireText(system, "a system prompt");
     if (options.title !== undefined) requireText(options.title, "a title");
     const workspace = options.workspace === undefined ? this.workspace : findWorkspace(options.workspace, "/", null);
+    const ground = this.#open();
+    await this.#probeForServers(workspace);
     const workshop = await this.#equipped(workspace);
     const inert = this.#tellInert(workshop);
+    const { now } = this.#options;
     const { plain } = workshop.policy.configuration;
     const { model, base_url } = await this.#chooseModel(workshop, options.model);
     return this.#keep(
-      await createSession(this.#open(), workshop, model, {
+      await createSession(ground, workshop, model, {
         system: [system, inert].filter((text) => text !== null).join("\n\n"),
         mode: options.mode ?? plain.mode?.value ?? "auto-accept",
         ...(options.title === undefined ? {} : { title: options.title }),
         ahead: options.ahead ?? false,
+        ...(now === undefined ? {} : { now }),
         ...(base_url === undefined ? {} : { base_url }),
       }),
     );
@@ -271,6 +275,12 @@ class Runtime implements Agent {
   async probe(): Promise<void> {
     const { journal, owner } = this.#open();
     await (await journal.acquire(newSessionId(), owner)).release();
+  }
+
+  /** Where no session can be kept no server is started either. */
+  async #probeForServers(workspace: string): Promise<void> {
+    if (this.#servers.has(workspace) || this.#options.offer === "own") return;
+    if (await findServers(await this.#workshop(workspace), this.#paths) !== null) await this.probe();
   }
 
   async list(limit?: number): Promise<readonly SessionSummary[]> {
@@ -447,9 +457,13 @@ class Runtime implements Agent {
   #openJournal(): Journal {
     if (this.#options.journal === "memory") return createMemoryJournal();
     const notify = this.#options.onNotice;
-    return openSqliteJournal({
+    const journal = openSqliteJournal({
       path: this.#paths.journal,
       ...(notify === undefined ? {} : { onNotice: (notice) => notify({ level: "warning", ...notice }) }),
     });
+    const { now } = this.#options;
+    if (now?.aborted === true) journal.hurry();
+    else now?.addEventListener("abort", () => journal.hurry(), { once: true });
+    return journal;
   }
 }

@@ -41,6 +41,8 @@ export interface AgentOptions {
   readonly onNotice?: (notice: AgentNotice) => void;
   /** Once aborted, opening a session waits for no server that has not answered yet. */
   readonly stop?: AbortSignal;
+  /** Once aborted, the hooks of a session that opens are ended, and nobody waits long for a journal that another process keeps locked. */
+  readonly now?: AbortSignal;
 }
 
 /** What a new session is opened with, each before the runtime's own option and settings. */

@@ -23,6 +23,8 @@ export interface TurnOptions {
   readonly now?: AbortSignal;
   /** Wall clock of the whole turn; the organisation's limit holds all the same. */
   readonly timeout_ms?: number;
+  /** When that time began, of `performance.now()`; else with the turn. */
+  readonly timeout_since?: number;
   /** Asks a person in this turn, in place of the runtime's own way. */
   readonly approver?: Approver;
 }
@@ -171,7 +173,7 @@ export class Session {
     const { turn: opened, counts } = this.state();
     const turn = opened.kind === "running" ? opened.turn : counts.turns;
     this.#driven = { turn, before };
-    const clock = wallClock(allowedMs(options, this.#ports));
+    const clock = wallClock(allowedMs(options, this.#ports), options.timeout_since);
     const asked = this.#listenForCancel();
     const stops = [asked.stop, ...(options.stop === undefined ? [] : [options.stop])];
     const nows = [clock.signal, asked.now, ...(options.now === undefined ? [] : [options.now])];
@@ -212,11 +214,13 @@ function allowedMs(asked: TurnOptions, { timeout_ms, timeout_most_ms }: TurnPort
   return wanted === null || timeout_most_ms === null ? wanted ?? timeout_most_ms : Math.min(wanted, timeout_most_ms);
 }
 
-function wallClock(timeout_ms: number | null): { signal: AbortSignal; stop(): void } {
+function wallClock(timeout_ms: number | null, since = performance.now()): { signal: AbortSignal; stop(): void } {
   const controller = new AbortController();
   if (timeout_ms === null) return { signal: controller.signal, stop: () => undefined };
   const reason: StopReason = { reason: "stopped", detail: `wall clock of ${Number((timeout_ms / 1000).toPrecision(3))} s reached` };
-  const timer = setTimeout(() => controller.abort(reason), timeout_ms);
+  const left = since + timeout_ms - performance.now();
+  if (left <= 0) controller.abort(reason);
+  const timer = setTimeout(() => controller.abort(reason), left);
   return { signal: controller.signal, stop: () => clearTimeout(timer) };
 }
 

@@ -50,8 +50,10 @@ export interface NewSession {
   readonly system: string;
   readonly mode: Mode;
   readonly base_url?: string;
-  /** Does not wait for the lease. */
+  /** Does not wait for the lease, if nothing runs before the session is open. */
   readonly ahead?: boolean;
+  /** Ends what runs before that. */
+  readonly now?: AbortSignal;
   readonly parent?: { readonly session: string; readonly call: string; readonly depth: number };
 }
 
@@ -69,13 +71,15 @@ export async function beginSession(
 ): Promise<{ readonly session: Session; readonly ports: TurnPorts }> {
   const session = newSessionId();
   const { journal, owner } = ground;
-  const lease = options.ahead === true ? journal.begin(session, owner) : await journal.acquire(session, owner);
+  // Where no session can be kept no hook is run either.
+  const isFirst = workshop.policy.hooks.active.every(({ event }) => event !== "SessionStart");
+  const lease = options.ahead === true && isFirst ? journal.begin(session, owner) : await journal.acquire(session, owner);
   return await keepingOrReleasing(lease, async () => await recordOpening(ground, workshop, model, lease, options));
 }
 
 async function recordOpening(ground: SessionGround, workshop: Workshop, model: Model, lease: Lease, options: NewSession) {
   const opened = openDriver({ ground, workshop, model, lease, depth: options.parent?.depth ?? 0 }, initialState);
-  const begun = await opened.hooks.atSessionStart(new AbortController().signal);
+  const begun = await opened.hooks.atSessionStart(options.now ?? new AbortController().signal);
   opened.recorder.mustRecord({
     type: "open",
     at: now(),

@@ -35,6 +35,7 @@ export class GroupCommit {
   #draining: Promise<void> | null = null;
   #closed = false;
   #gaveUp = false;
+  #hurried = false;
 
   /** @throws {JournalUnavailable} unless the file is only locked, and the first use waits for it, or can at least be read. */
   constructor(path: string, patience_ms: number) {
@@ -70,10 +71,15 @@ export class GroupCommit {
       } catch (error) {
         if (isReadOnly(error)) return this.#readOnce(work);
         if (!isLocked(error)) throw toUnavailable(this.#path, error);
-        if (isOverdue(since, this.#patience_ms)) throw this.#lockedError();
+        if (isOverdue(since, this.#patience(false))) throw this.#lockedError();
       }
       await pause(attempt);
     }
+  }
+
+  /** No lock is waited for at length from now on. */
+  hurry(): void {
+    this.#hurried = true;
   }
 
   /** Writes what waits, `last` as the last of it, then closes the file, unless nothing was ever to be written. @throws what became of `last` */
@@ -97,7 +103,7 @@ export class GroupCommit {
     await setImmediate();
     for (let attempt = 0; this.#waiting.length > 0; attempt++) {
       const left = this.#commit(this.#waiting);
-      const patience = this.#gaveUp ? Math.min(PATIENCE_LEFT_MS, this.#patience_ms) : this.#patience_ms;
+      const patience = this.#patience(this.#gaveUp);
       const overdue = left.filter((job) => isOverdue(job.since, patience));
       // Jobs are in the order of their age.
       this.#waiting = left.slice(overdue.length);
@@ -129,6 +135,10 @@ export class GroupCommit {
     return [];
   }
 
+  #patience(spent: boolean): number {
+    return spent || this.#hurried ? Math.min(PATIENCE_LEFT_MS, this.#patience_ms) : this.#patience_ms;
+  }
+
   #open(): Store {
     this.#store ??= openStore(this.#path);
     return this.#store;
@@ -155,9 +165,8 @@ export class GroupCommit {
   }
 
   #lockedError(): JournalUnavailable {
-    const waited = `${this.#patience_ms / 1000} s`;
-    const message =
-      `Cannot use the journal "${this.#path}" as another process has kept it locked for ${waited}: wait for that process, or end it`;
+    const locked = this.#hurried ? "keeps it locked" : `has kept it locked for ${this.#patience_ms / 1000} s`;
+    const message = `Cannot use the journal "${this.#path}" as another process ${locked}: wait for that process, or end it`;
     return new JournalUnavailable(this.#path, "locked", message);
   }
 

@@ -40,6 +40,8 @@ export interface Journal {
   withdraw(request: LeaseRequest): Promise<void>;
   /** Takes the whole log of the lease's session away, and the lease with it. @throws {LeaseLost} @throws {JournalUnavailable} */
   remove(lease: Lease): Promise<void>;
+  /** From now on nobody waits long for a file that another process keeps locked: what waits is to end. */
+  hurry(): void;
   close(): Promise<void>;
 }
 

@@ -85,6 +85,10 @@ class MemoryJournal implements Journal {
     return this.begin(session, owner);
   }
 
+  hurry(): void {
+    // Nobody waits here.
+  }
+
   begin(session: string, owner: LeaseOwner): Lease {
     this.#checkOpen();
     const holder = this.#holder(session);

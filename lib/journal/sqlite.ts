@@ -66,8 +66,8 @@ class SqliteJournal implements Journal {
   /** Of every lease that may be in the file, from before it is asked for. */
   readonly #tokens = new Set<string>();
   readonly #held = new Set<HeldLease>();
-  /** Why a lease that was given at once could not be had. */
-  readonly #refusals = new WeakMap<Lease, unknown>();
+  /** Why a lease that was given at once could not be had; null if it could. */
+  readonly #refusals = new WeakMap<Lease, Promise<unknown>>();
   #renewal: ReturnType<typeof setInterval> | null = null;
   #renewing = false;
   /** The last append failed as the journal cannot be used: whoever asked for it knows. */
@@ -83,16 +83,16 @@ class SqliteJournal implements Journal {
 
   async append(lease: Lease, expected: number, events: readonly StoredEvent[]): Promise<void> {
     checkNumbering(lease.session, expected, events);
-    const held = this.#ours(lease);
-    const bodies = events.map((event) => JSON.stringify(toPlainEvent(event)));
     try {
+      const held = this.#ours(lease);
+      const bodies = events.map((event) => JSON.stringify(toPlainEvent(event)));
       await this.#writer.submit(true, (store) => writeEvents(store, held, expected, events, bodies));
       this.#told = false;
     } catch (error) {
-      if (error instanceof JournalUnavailable) this.#told = true;
-      if (!(error instanceof LeaseLost)) throw error;
-      this.#lose(held);
-      throw this.#refusals.get(held) ?? error;
+      const reason = error instanceof LeaseLost ? await this.#refusals.get(lease) ?? error : error;
+      if (reason instanceof JournalUnavailable) this.#told = true;
+      if (error instanceof LeaseLost && lease instanceof HeldLease) this.#lose(lease);
+      throw reason;
     }
   }
 
@@ -123,12 +123,10 @@ class SqliteJournal implements Journal {
 
   begin(session: string, owner: LeaseOwner): Lease {
     const token = uuidv7();
-    const taken = this.#take(session, owner, token);
+    const refused = this.#take(session, owner, token).then(() => null, (error: unknown) => error);
     const lease = this.#hold(session, owner, token, null);
-    taken.catch((error: unknown) => {
-      this.#refusals.set(lease, error);
-      this.#lose(lease);
-    });
+    this.#refusals.set(lease, refused);
+    void refused.then((error) => error === null ? undefined : this.#lose(lease));
     return lease;
   }
 
@@ -168,6 +166,10 @@ class SqliteJournal implements Journal {
     this.#forget(held);
   }
 
+  hurry(): void {
+    this.#writer.hurry();
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -190,7 +192,7 @@ class SqliteJournal implements Journal {
 
   #ours(lease: Lease): HeldLease {
     if (lease instanceof HeldLease && this.#held.has(lease)) return lease;
-    throw this.#refusals.get(lease) ?? new LeaseLost(lease.session);
+    throw new LeaseLost(lease.session);
   }
 
   async #release(lease: HeldLease): Promise<void> {

@@ -212,6 +212,19 @@ describe("the SQLite journal, with other processes on its file,", () => {
     expect(lease.lost.aborted).toBe(true);
     expect(await journal.head(session)).toBe(0);
   }, 20_000);
+
+  test("a lease that was given at once and cannot be had is told by its reason to whoever appends, and is lost", async () => {
+    const journal = workplace.open();
+    await journal.list();
+    const database = openDatabase(workplace.path, { busy_timeout_ms: 1000 });
+    database.exec("ALTER TABLE predecessors RENAME COLUMN session TO sess");
+    database.close();
+    const session = newSession();
+    const lease = journal.begin(session, newOwner());
+    expect(await failure(journal.append(lease, 0, notices(session, 0, 1)))).toMatchObject({ name: "JournalUnavailable", reason: "broken" });
+    expect(lease.lost.aborted).toBe(true);
+    expect(await failure(journal.append(lease, 0, notices(session, 0, 1)))).toMatchObject({ name: "JournalUnavailable", reason: "broken" });
+  });
 });
 
 async function acquireWhenFree(journal: Journal, session: string): Promise<Lease> {

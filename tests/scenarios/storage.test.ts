@@ -159,6 +159,92 @@ describe("a journal that another process keeps locked", () => {
   }, 100_000);
 });
 
+describe("whoever is to end at once does not wait for a lock", () => {
+  test("that a new session would have to wait for: --timeout", async () => {
+    const model = await workspace.script({ calls: [call("a")] }, { text: "done" });
+    const args = ["run", "--trust-workspace", "--model", model, "--output-format", "json", "--timeout", "1", "go"];
+    await run([...runFlags(model), "go"], workspace.home);
+    lock(workspace.home);
+    const { ending } = await run(args, workspace.home);
+    expect([ending.code, JSON.parse(ending.stdout)]).toEqual([
+      124,
+      expect.objectContaining({ status: "failed", reason: expect.stringContaining("locked") }),
+    ]);
+    expect(troubleIn(ending.stderr)).toEqual([expect.stringContaining("locked")]);
+    expect(effects()).toEqual(["a"]);
+  }, 30_000);
+
+  test("that is held in the middle of a turn: a second signal", async () => {
+    await workspace.tool("long", "touch begun; sleep 60");
+    const model = await workspace.script({ calls: [call("a", "long")] }, { text: "done" });
+    let signalled = 0;
+    const { ending } = await run([...runFlags(model), "go"], workspace.home, (event, child) => {
+      if (event.type !== "call_spawned") return;
+      lock(workspace.home);
+      child.stderr?.on("data", (text: string) => {
+        if (!text.includes("once more") || signalled > 1) return;
+        signalled = 2;
+        signal(child, "SIGINT");
+      });
+      signalled = 1;
+      signal(child, "SIGINT");
+    });
+    expect([ending.code, ending.signal, signalled]).toEqual([130, null, 2]);
+    expect(troubleIn(ending.stderr)).toEqual([expect.stringContaining("locked")]);
+  }, 25_000);
+});
+
+describe("what runs before a session is open", () => {
+  const withStart = async (command: string) => {
+    await mkdir(join(workspace.home, "config"), { recursive: true });
+    const settings = { hooks: { SessionStart: [{ hooks: [{ type: "command", command }] }] } };
+    await writeFile(join(workspace.home, "config/settings.json"), JSON.stringify(settings));
+    return await workspace.script({ text: "done" });
+  };
+  const json = (model: string, ...more: string[]) => ["run", "--model", model, "--output-format", "json", ...more, "go"];
+
+  test("is not run where no session can be kept", async () => {
+    const model = await withStart("echo ran >> effects");
+    expect((await run(json(model), workspace.home)).ending.code).toBe(0);
+    expect(effects()).toEqual(["ran"]);
+    const database = openDatabase(journalOf(workspace.home), { busy_timeout_ms: 2000 });
+    database.exec("ALTER TABLE predecessors RENAME COLUMN session TO sess");
+    database.close();
+    const { ending } = await run(json(model), workspace.home);
+    expect([ending.code, troubleIn(ending.stderr)]).toEqual([1, [expect.stringContaining("its tables are not those of a journal")]]);
+    expect(effects()).toEqual(["ran"]);
+  });
+
+  test("is ended by --timeout, and the time of the turn is over with it", async () => {
+    const model = await withStart("sleep 60");
+    const { ending } = await run(json(model, "--timeout", "1"), workspace.home);
+    expect([ending.code, JSON.parse(ending.stdout)]).toEqual([
+      124,
+      expect.objectContaining({ status: "stopped", reason: "wall clock of 1 s reached" }),
+    ]);
+  }, 25_000);
+
+  test("is ended by a second signal", async () => {
+    const model = await withStart("touch begun; sleep 60");
+    const child = startOrrery(json(model), { cwd: workspace.path, home: workspace.home, env: { HOME: workspace.home } });
+    children.push(child);
+    const end = ended(child);
+    let asked = false;
+    child.stderr?.on("data", (text: string) => {
+      if (!text.includes("once more") || asked) return;
+      asked = true;
+      signal(child, "SIGINT");
+    });
+    while (!existsSync(join(workspace.path, "begun"))) await new Promise((resolve) => setTimeout(resolve, 10));
+    signal(child, "SIGINT");
+    const ending = await end;
+    expect([ending.code, JSON.parse(ending.stdout)]).toEqual([
+      130,
+      expect.objectContaining({ status: "cancelled", reason: "SIGINT received" }),
+    ]);
+  }, 25_000);
+});
+
 /** A shell that sees its own mounts only, with the rights to make them; null where that is not allowed. */
 function namespaceShell(): readonly string[] | null {
   const shell = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"];
