@@ -1,71 +1,106 @@
-/** Calls that wait for a person: what would run, whole, and two buttons. */
-import { type Api, messageOf, Refusal } from "./api.ts";
-import { inputBlocks } from "./call-card.ts";
-import { button, h, setChildren, setText } from "./dom.ts";
-import type { Call } from "./items.ts";
-import { toLine, toVisible } from "./text.ts";
+/**
+ * Calls that wait for a person, a card each.
+ *
+ * A1  Nothing slides under a pointer or a key that was meant for something else: a card that is answered keeps its place
+ *     for a while, and one that has just appeared or moved, or stands beside one that was answered, takes no answer for a
+ *     moment.
+ * A2  The focus never falls from a card that goes to the page, nor on a button: it goes to the heading of the next one.
+ */
+import type { Api } from "./api.ts";
+import { ApprovalCard, type CardHooks } from "./approval-card.ts";
+import { part, setChildren } from "./dom.ts";
+import type { Story } from "./story.ts";
+
+/** How long a card stays that waits no more. */
+const KEPT_MS = 2000;
 
 export class Approvals {
   readonly #place: HTMLElement;
-  readonly #api: Api;
-  readonly #session: string;
-  #cards = new Map<string, HTMLElement>();
+  readonly #hooks: CardHooks;
+  readonly #signal: AbortSignal;
+  /** With the time at which it goes; null: it waits. */
+  readonly #cards = new Map<string, { readonly call: string; readonly card: ApprovalCard; until: number | null }>();
+  #looking = false;
 
-  constructor(place: HTMLElement, api: Api, session: string) {
+  constructor(place: HTMLElement, api: Api, session: string, signal: AbortSignal) {
     this.#place = place;
-    this.#api = api;
-    this.#session = session;
+    this.#hooks = { api, session, answered: () => this.#hold() };
+    this.#signal = signal;
+    this.clear();
   }
 
-  draw(calls: readonly Call[]): void {
-    const cards = new Map(calls.map((call) => {
-      // Asked again with another input it is another question.
-      const key = `${call.call} ${call.approval?.input_digest ?? ""}`;
-      return [key, this.#cards.get(key) ?? this.#card(call)] as const;
-    }));
-    this.#cards = cards;
-    setChildren(this.#place, [...cards.values()]);
-    this.#place.hidden = cards.size === 0;
+  draw({ asking, calls }: Pick<Story, "asking" | "calls">): void {
+    // Asked again with another input it is another question.
+    const wanted = new Map(asking.map((call) => [`${call.call} ${call.approval?.input_digest ?? ""}`, call]));
+    for (const [key, entry] of this.#cards) {
+      if (entry.until !== null || wanted.has(key)) continue;
+      entry.until = performance.now() + KEPT_MS;
+      const focused = this.#focusIn(entry.card);
+      entry.card.end(calls.get(entry.call)?.verdict ?? "waits no more");
+      this.#hold();
+      focused?.(this.#next(key)?.heading ?? entry.card.heading);
+    }
+    for (const [key, call] of wanted) {
+      if (this.#cards.get(key)?.card.open !== true) {
+        this.#cards.set(key, { call: call.call, card: new ApprovalCard(call, this.#hooks), until: null });
+      }
+    }
+    this.#arrange();
   }
 
-  #card(call: Call): HTMLElement {
-    const title = h("h3", { id: `ask-${call.call}` }, "Allow ", h("span", { class: "name" }, toLine(call.name, 80)), "?");
-    const word = h("p", { class: "error", role: "alert" });
-    const reason = h("input", {
-      type: "text",
-      name: "reason",
-      maxlength: "1000",
-      placeholder: "Reason, for the model (optional)",
-      "aria-label": "Reason, for the model",
-      autocomplete: "off",
+  /** Nothing can be answered here. */
+  clear(): void {
+    this.#cards.clear();
+    this.#arrange();
+  }
+
+  #arrange(): void {
+    setChildren(this.#place, [...this.#cards.values()].map(({ card }) => card.element));
+    this.#place.hidden = this.#cards.size === 0;
+    this.#lookSoon();
+  }
+
+  /** At each frame: what is not drawn yet has not appeared. */
+  #lookSoon(): void {
+    if (this.#looking || this.#cards.size === 0) return;
+    this.#looking = true;
+    requestAnimationFrame(() => {
+      this.#looking = false;
+      if (this.#signal.aborted) return;
+      const now = performance.now();
+      for (const { card } of this.#cards.values()) card.look(now);
+      this.#dropOld(now);
+      this.#lookSoon();
     });
-    const buttons: HTMLButtonElement[] = [];
-    const decide = (decision: "allow" | "deny") => {
-      for (const each of buttons) each.disabled = true;
-      this.#send(call, decision, reason.value).catch((error: unknown) => {
-        setText(word, toVisible(messageOf(error)));
-        // Settled or altered meanwhile: the log says how, and the card goes with it.
-        for (const each of buttons) each.disabled = error instanceof Refusal && error.status === 409;
-      });
-    };
-    buttons.push(button("Allow", "primary", () => decide("allow")), button("Deny", "plain", () => decide("deny")));
-    return h(
-      "section",
-      { class: "ask", "aria-labelledby": title.id },
-      title,
-      h("p", { class: "reason", dir: "auto" }, toVisible(call.approval?.reason ?? "")),
-      h("div", { class: "input" }, ...inputBlocks(call)),
-      word,
-      h("div", { class: "answer" }, ...buttons, reason),
-    );
   }
 
-  /** The digest makes the answer one to what was shown here, and to nothing else. */
-  async #send(call: Call, decision: "allow" | "deny", reason: string): Promise<void> {
-    await this.#api.post(`v1/sessions/${this.#session}/approvals/${call.call}`, {
-      decision,
-      ...(reason.trim() === "" ? {} : { reason: reason.trim() }),
-      ...(call.approval === undefined ? {} : { input_digest: call.approval.input_digest }),
-    });
+  #dropOld(now: number): void {
+    const old = [...this.#cards].filter(([, { until }]) => until !== null && until <= now);
+    if (old.length === 0) return;
+    for (const [key, { card }] of old) {
+      this.#focusIn(card)?.(this.#next(key)?.heading ?? part("scroller"));
+      this.#cards.delete(key);
+    }
+    this.#arrange();
+  }
+
+  #hold(): void {
+    for (const { card } of this.#cards.values()) if (card.open) card.hold(performance.now());
+  }
+
+  /** The one behind this that waits, else the first one. */
+  #next(key: string): ApprovalCard | null {
+    const keys = [...this.#cards.keys()];
+    const at = keys.indexOf(key);
+    const found = [...keys.slice(at + 1), ...keys.slice(0, at)].find((each) => this.#cards.get(each)?.card.open === true);
+    return found === undefined ? null : this.#cards.get(found)?.card ?? null;
+  }
+
+  /** Moves the focus on if it is in this card. Under a pointer nothing scrolls away. */
+  #focusIn({ element }: ApprovalCard): ((to: HTMLElement) => void) | null {
+    const focused = element.contains(document.activeElement) ? document.activeElement : null;
+    if (focused === null) return null;
+    const preventScroll = !focused.matches(":focus-visible");
+    return (to) => to.focus({ preventScroll });
   }
 }

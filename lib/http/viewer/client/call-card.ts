@@ -97,8 +97,8 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | null {
 }
 
 /**
- * The input as it will run: every key; strings of several lines as they are, everything else as JSON. Where JSON would
- * lose digits there is the canonical text, and that is shown.
+ * The input as it will run: every key; texts as they are, everything else as JSON. Where JSON would lose digits there is
+ * the canonical text, and that is shown.
  */
 export function inputBlocks({ input, input_text, arguments: text }: Call): readonly Node[] {
   if (input_text !== undefined) return [block(input_text, toVisible)];
@@ -108,13 +108,29 @@ export function inputBlocks({ input, input_text, arguments: text }: Call): reado
   if (entries.length === 0) return [h("p", { class: "quiet" }, "No input")];
   if (entries.length > MOST_FIELDS) return [block(JSON.stringify(given, null, 2), toVisible)];
   return entries.map(([key, value]) => {
-    const lines = typeof value === "string" && value.includes("\n") ? value : null;
-    const label = lines === null ? key : `${key} (text, ${plural(lines.split("\n").length, "line")})`;
-    const shown = lines ?? JSON.stringify(value, null, 2);
+    const shown = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+    const label = typeof value === "string" ? `${key}${kindOf(value)}` : key;
     const short = shown.length <= SHORT && !shown.includes("\n");
     const body = short ? h("code", { dir: "auto" }, toVisible(shown)) : block(shown, toVisible);
     return h("div", { class: short ? "field short" : "field" }, h("span", { class: "key" }, toLine(label, 120)), body);
   });
+}
+
+/** Of a text, where its look alone does not say: that it is one, and where it ends. */
+function kindOf(text: string): string {
+  const lines = text.split("\n").length;
+  if (lines > 1) return ` (text, ${plural(lines, "line")})`;
+  return text === "" || text !== text.trim() || isJson(text) ? ` (text, ${plural(text.length, "character")})` : "";
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    // Nothing that could be taken for another value.
+    return false;
+  }
 }
 
 /** Stands beside its key. */

@@ -51,6 +51,8 @@ export class Composer {
     press("fork", () => this.#hooks.fork());
     press("fork-here", () => this.#hooks.fork());
     part("to-live").addEventListener("click", () => this.#hooks.live(), { signal });
+    // The second click of a double click on what goes from there is not meant for what comes.
+    part("send").addEventListener("click", (event) => event.detail > 1 && event.preventDefault(), { signal });
     part("composer").addEventListener("submit", (event) => {
       event.preventDefault();
       this.#attempt(() => this.#send());
@@ -92,7 +94,10 @@ export class Composer {
     part("resume").hidden = past !== null || status !== "interrupted";
     const send = part<HTMLButtonElement>("send");
     send.disabled = this.#busy || !known || this.#text.value.trim() === "" || status === "interrupted" || status === "held";
-    for (const id of ["fork", "fork-here"]) part<HTMLButtonElement>(id).disabled = !known;
+    for (const id of ["fork", "fork-here"]) {
+      part<HTMLButtonElement>(id).disabled = !known;
+      part(id).hidden = status === "gone";
+    }
     setText(send, open ? "Queue" : "Send");
   }
 

@@ -12,9 +12,10 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-export function button(label: string, kind: string, press: () => void): HTMLButtonElement {
+/** The second click of a double click was meant for what stood there at the first. */
+export function button(label: string, kind: string, press: (event: MouseEvent) => void): HTMLButtonElement {
   const element = h("button", { type: "button", class: kind }, label);
-  element.addEventListener("click", press);
+  element.addEventListener("click", (event) => event.detail > 1 ? undefined : press(event));
   return element;
 }
 

@@ -76,7 +76,7 @@ export class SessionView {
     this.#session = session;
     this.#at = at;
     const { signal } = this.#stop;
-    this.#approvals = new Approvals(part("approvals"), api, session);
+    this.#approvals = new Approvals(part("approvals"), api, session, signal);
     this.#composer = new Composer(
       api,
       session,
@@ -207,7 +207,8 @@ export class SessionView {
     const { conversation, timeline } = this.#hooks;
     const follow = this.#following;
     conversation.draw(story, past ? null : this.#live);
-    this.#approvals.draw(past || this.#word === "interrupted" || this.#link === "gone" ? [] : story.asking);
+    if (past || this.#word === "interrupted" || this.#link === "gone") this.#approvals.clear();
+    else this.#approvals.draw(story);
     this.#composer.draw({ story, status: this.#status(), past: this.#at, known: story.seq > 0 && this.#link !== "gone" });
     this.#player.draw(this.#at);
     this.#facts.draw(story, this.#events.length);
