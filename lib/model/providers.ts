@@ -88,8 +88,14 @@ export async function createModel(settings: ModelSettings): Promise<Model> {
   return name.kind === "script" ? await openScript(settings.name, name.file) : await openEndpoint(settings, name.provider, name.model);
 }
 
+// deno-lint-ignore no-control-regex
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
+
 /** @throws {ModelConfigError} */
 export function parseModelName(name: string): ModelName {
+  if (CONTROL.test(name)) {
+    throw new ModelConfigError(`Cannot use model ${JSON.stringify(name)} as it has a control character in it: leave it out`);
+  }
   if (name.startsWith("script:")) {
     const file = name.slice("script:".length);
     if (file === "") throw new ModelConfigError(`Cannot use model "${name}" as it names no file: write script:FILE`);

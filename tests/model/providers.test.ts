@@ -37,6 +37,9 @@ describe("model names", () => {
     for (const name of ["gpt-5", "acme/x", "openai/", "/x", "", "script:", "OpenAI/x"]) {
       expect(() => parseModelName(name)).toThrow(ModelConfigError);
     }
+    for (const name of ["local/m\n", "local/\u001b[31mm", "script:a\r.json", "local/a\u0085b"]) {
+      expect(() => parseModelName(name)).toThrow("it has a control character in it");
+    }
     expect(() => parseModelName("acme/x")).toThrow(
       /openai\/NAME with OPENAI_API_KEY.*anthropic\/NAME with ANTHROPIC_API_KEY.*local\/NAME with --base-url.*script:FILE/,
     );
