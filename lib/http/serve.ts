@@ -72,8 +72,9 @@ export async function startServer(agent: Agent, options: ServerOptions = {}): Pr
     );
   }
   const further = allowed_hosts.flatMap((name) => furtherNames(name));
-  const path = resolve(token_file ?? join(resolvePaths(env).data, "server.token"));
-  const credentials = new Credentials(readOrCreateToken(path));
+  const { data } = resolvePaths(env);
+  const path = resolve(token_file ?? join(data, "server.token"));
+  const credentials = new Credentials(readOrCreateToken(path, data));
   const desk = await openDesk(agent, limits);
   const closing = new AbortController();
   let names: readonly string[] = [];

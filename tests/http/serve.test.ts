@@ -32,7 +32,7 @@ describe("the token file", () => {
     expect(subject.server.login_url).not.toContain(subject.token);
   });
 
-  test("is refused if others may read it, if it is a link, or if its token could be guessed", async () => {
+  test("may be a link; it is refused if others may read what it leads to, or if its token could be guessed", async () => {
     const workspace = await createWorkspace();
     try {
       const file = (name: string, text: string, mode = 0o600) => {
@@ -44,7 +44,14 @@ describe("the token file", () => {
       const good = "a-token-of-a-good-length";
       expect(readOrCreateToken(file("good", `${good}\n`))).toBe(good);
       expect(readOrCreateToken(file("bare", good))).toBe(good);
-      symlinkSync(file("target", good), join(workspace.home, "link"));
+      // As secrets are mounted: a link in a folder that is one itself.
+      mkdirSync(join(workspace.home, "..2026"), { mode: 0o755 });
+      file("..2026/token", good, 0o400);
+      symlinkSync("..2026", join(workspace.home, "..data"));
+      symlinkSync("..data/token", join(workspace.home, "mounted"));
+      expect(readOrCreateToken(join(workspace.home, "mounted"))).toBe(good);
+      symlinkSync(file("target", good, 0o644), join(workspace.home, "link"));
+      symlinkSync("nowhere", join(workspace.home, "dangling"));
       mkdirSync(join(workspace.home, "folder"), { mode: 0o700 });
       const bad = [
         file("open", good, 0o644),
@@ -53,6 +60,7 @@ describe("the token file", () => {
         file("empty", ""),
         file("two", `${good}\n\n`),
         "link",
+        "dangling",
         "folder",
       ];
       for (const path of bad) {
@@ -66,6 +74,23 @@ describe("the token file", () => {
         expect([path, message.split(" as ")[0]?.startsWith("ConfigError: Cannot use the token")]).toEqual([path, true]);
         expect(message).not.toContain(good);
       }
+      expect(() => readOrCreateToken(join(workspace.home, "link"))).toThrow("others may use it (mode 644): it must be yours or root's");
+      expect(() => readOrCreateToken(join(workspace.home, "dangling"))).toThrow("a link to something that is not there");
+      expect(existsSync(join(workspace.home, "nowhere"))).toBe(false);
+    } finally {
+      await workspace.remove();
+    }
+  });
+
+  test("is made in a folder that is there, or in the program's own", async () => {
+    const workspace = await createWorkspace();
+    try {
+      const [own, other] = [join(workspace.home, "data"), join(workspace.home, "no/such")];
+      expect(() => readOrCreateToken(join(other, "token"), own)).toThrow("its folder is not there: make it");
+      expect(existsSync(join(workspace.home, "no"))).toBe(false);
+      const made = readOrCreateToken(join(own, "more/token"), own);
+      expect(readOrCreateToken(join(own, "more/token"))).toBe(made);
+      expect(statSync(join(own, "more")).mode & 0o777).toBe(0o700);
     } finally {
       await workspace.remove();
     }
