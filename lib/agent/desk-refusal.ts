@@ -2,12 +2,15 @@
 import { ConfigError, UsageError } from "../config/error.ts";
 import { JournalHeld, JournalUnavailable, LeaseLost } from "../journal/journal.ts";
 import { ModelConfigError } from "../model/providers.ts";
+import type { SessionState } from "../session/state.ts";
+import { entriesOf } from "../session/transcript.ts";
 import { CancelUnanswered } from "./cancel.ts";
 import { SessionRefusal } from "./session.ts";
 
 export type RefusalCode =
   /** There is no such session, or it is not for this desk. */
   | "unknown_session"
+  /** The session has no such call. */
   | "unknown_call"
   /** A turn is running. */
   | "busy"
@@ -70,6 +73,13 @@ export function workspaceGone(session: string, workspace: string): DeskRefusal {
     "workspace_gone",
     `Cannot go on with session "${session}" as its folder, "${workspace}", is not there any more as it was`,
   );
+}
+
+/** An answer comes too late, or there never was such a call in this session. */
+export function notWaiting(call: string, state: SessionState): DeskRefusal {
+  const known = entriesOf(state).some((entry) => entry.kind === "reply" && entry.calls.some((each) => each.call === call));
+  if (!known) return new DeskRefusal("unknown_call", `Cannot find call "${call}" in session "${state.session}"`);
+  return new DeskRefusal("settled", `Cannot answer call "${call}" as it does not wait for an answer in session "${state.session}"`);
 }
 
 /** What a hook has a say in, or was only just asked for, is asked about in its turn. */

@@ -8,13 +8,14 @@
  * S5  Nothing begins, and nothing that waited is let go on, in a folder that is not in place any more.
  */
 import type { CallState, SessionState } from "../session/state.ts";
+import { sha256 } from "../session/digest.ts";
 import { evolve } from "../session/evolve.ts";
 import type { SessionStatus } from "../session/status.ts";
 import { type EventOf, isKnown, type SessionEvent } from "../session/event.ts";
 import { next } from "../session/next.ts";
 import { entriesOf } from "../session/transcript.ts";
 import { Approvals } from "./desk-approvals.ts";
-import { DeskRefusal, notAsked, workspaceGone } from "./desk-refusal.ts";
+import { DeskRefusal, notAsked, notWaiting, workspaceGone } from "./desk-refusal.ts";
 import { isInPlace } from "./in-place.ts";
 import { inputDigest } from "../gate/authorize.ts";
 import type { Answer, Question } from "./approver.ts";
@@ -79,7 +80,8 @@ export class DeskSession {
   readonly #queue: Waiting[] = [];
   /** Taken from the queue, and not in the log yet. */
   #beginning: Waiting | null = null;
-  readonly #dropped = new Set<string>();
+  /** With digests of their texts. */
+  readonly #dropped = new Map<string, string>();
   readonly #changed: () => void;
   /** Resolves the next time that nothing goes on but waiting for answers. */
   #pause = Promise.withResolvers<void>();
@@ -140,9 +142,12 @@ export class DeskSession {
   known(key: string, text: string): TakenPrompt | null {
     const recorded = entriesOf(this.session.state()).find((entry) => entry.kind === "prompt" && entry.key === key);
     const known = recorded?.kind === "prompt" ? recorded : this.queued.find((each) => each.key === key);
-    if (known !== undefined && known.text !== text) throw new DeskRefusal("key_reused", "Cannot use this key again for another prompt");
+    const dropped = this.#dropped.get(key);
+    if (known === undefined ? dropped !== undefined && dropped !== sha256(text) : known.text !== text) {
+      throw new DeskRefusal("key_reused", "Cannot use this key again for another prompt");
+    }
     if (known !== undefined) return { turn: known.turn, queued: known !== recorded, repeated: true, ended: Promise.resolve(null) };
-    if (!this.#dropped.has(key)) return null;
+    if (dropped === undefined) return null;
     throw new DeskRefusal("dropped", "Cannot take this prompt again as it was dropped from the queue: send it with another key");
   }
 
@@ -206,11 +211,11 @@ export class DeskSession {
   /** Prompts that wait are not run; how many these were. */
   dropQueue(): number {
     const dropped = this.#queue.splice(0);
-    for (const { ended, by } of dropped) {
-      if (by.key !== undefined) this.#dropped.add(by.key);
+    for (const { ended, by, text } of dropped) {
+      if (by.key !== undefined) this.#dropped.set(by.key, sha256(text));
       ended.resolve(null);
     }
-    for (const oldest of this.#dropped) {
+    for (const oldest of this.#dropped.keys()) {
       if (this.#dropped.size <= DROPPED_LIMIT) break;
       this.#dropped.delete(oldest);
     }
@@ -224,9 +229,7 @@ export class DeskSession {
       ? turn.phase.calls.find((each) => each.call === call)
       : undefined;
     if (asked?.status.kind === "requested") throw notAsked(call);
-    if (asked?.status.kind !== "asking") {
-      throw new DeskRefusal("settled", `Cannot answer call "${call}" as it does not wait for an answer in session "${this.id}"`);
-    }
+    if (asked?.status.kind !== "asking") throw notWaiting(call, this.session.state());
     if (this.#running === null) {
       throw new DeskRefusal("interrupted", `Cannot answer call "${call}" as its turn is not running: resume the session first`);
     }

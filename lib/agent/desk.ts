@@ -18,7 +18,7 @@ import type { Agent } from "./agent.ts";
 import { Entrances } from "./desk-entrances.ts";
 import { checkModelName, toModelRefusal } from "./desk-models.ts";
 import { Records } from "./desk-records.ts";
-import { DeskRefusal, notAdmitted, notAsked, toRefusal } from "./desk-refusal.ts";
+import { DeskRefusal, notAdmitted, notAsked, notWaiting, toRefusal } from "./desk-refusal.ts";
 import type { Answering, DeskSession, QueuedPrompt, TakenPrompt } from "./desk-session.ts";
 import { Seats } from "./desk-seats.ts";
 import type { FeedEvent } from "./feed.ts";
@@ -100,9 +100,16 @@ export class Desk {
     return this.#draining;
   }
 
-  get counts(): { readonly sessions: number; readonly turns: number; readonly readers: number } {
+  /** `waiting`: turns that only wait for answers; `turns` has them too. */
+  get counts(): { readonly sessions: number; readonly turns: number; readonly waiting: number; readonly readers: number } {
     const open = this.#seats.all;
-    return { sessions: open.length, turns: open.filter(({ running }) => running).length, readers: this.#readers.count };
+    const running = open.filter((session) => session.running);
+    return {
+      sessions: open.length,
+      turns: running.length,
+      waiting: running.filter(({ waiting }) => waiting).length,
+      readers: this.#readers.count,
+    };
   }
 
   /** Tells of everything that happens in sessions that are driven here. */
@@ -341,7 +348,8 @@ export class Desk {
   }
 
   async #refuseAnswer(id: string, call: string): Promise<never> {
-    const { state: { turn }, held } = await this.#records.view(id);
+    const { state, held } = await this.#records.view(id);
+    const { turn } = state;
     const calls = turn.kind === "running" && turn.phase.kind === "calling" ? turn.phase.calls : [];
     if (calls.some((each) => each.call === call && each.status.kind === "asking")) {
       if (held) {
@@ -350,7 +358,7 @@ export class Desk {
       throw new DeskRefusal("interrupted", `Cannot answer call "${call}" as its turn is not running: resume the session first`);
     }
     if (calls.some((each) => each.call === call && each.status.kind === "requested")) throw notAsked(call);
-    throw new DeskRefusal("settled", `Cannot answer call "${call}" as it does not wait for an answer in session "${id}"`);
+    throw notWaiting(call, state);
   }
 
   /** D3. @throws {DeskRefusal} */
@@ -361,9 +369,12 @@ export class Desk {
   /** Opening the session may have taken a while. */
   #checkMayBegin({ running }: DeskSession): void {
     this.#checkNotDraining();
-    const working = this.#seats.all.filter((session) => session.running && !session.waiting).length;
-    if (running || working < this.limits.max_turns) return;
-    throw new DeskRefusal("too_many_turns", `Cannot begin a turn as ${this.limits.max_turns} are running`);
+    const { turns, waiting } = this.counts;
+    if (running || turns - waiting < this.limits.max_turns) return;
+    throw new DeskRefusal(
+      "too_many_turns",
+      `Cannot begin a turn as ${this.limits.max_turns} are running, without those that only wait for answers`,
+    );
   }
 
   #checkNotDraining(): void {

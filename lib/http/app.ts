@@ -10,11 +10,11 @@ import { generateSpecs } from "hono-openapi";
 import type { Desk } from "../agent/desk.ts";
 import { addAboutRoutes } from "./about.ts";
 import { type Credentials, requireToken } from "./auth.ts";
-import { type BodyLimits, readBody } from "./body.ts";
+import { type BodyLimits, MOST_VALUES, readBody } from "./body.ts";
 import { Cursors } from "./cursor.ts";
 import type { AppEnv } from "./env.ts";
 import { addEventRoutes } from "./events.ts";
-import { guardHost, type HostNames, refuseCodings, refuseExpectations } from "./guard.ts";
+import { guardHost, type HostNames, MOST_FIELDS, refuseCodings, refuseExpectations } from "./guard.ts";
 import { type KeyLimits, KEYS, replayByKey } from "./idempotency.ts";
 import { createMetrics } from "./metrics.ts";
 import { observe } from "./observe.ts";
@@ -104,7 +104,12 @@ function documentation(version: string, place: string) {
   return {
     openapi: "3.1.0",
     servers: [{ url: place === "" ? "/" : place }],
-    info: { title: "Orrery", version, description: "Durable agent sessions with supervised tools." },
+    info: {
+      title: "Orrery",
+      version,
+      description: "Durable agent sessions with supervised tools. " +
+        `A body has at most ${BODY.bytes / 1024 ** 2} MiB and ${MOST_VALUES} values, a request at most ${MOST_FIELDS} header fields.`,
+    },
     components: { securitySchemes: { token: { type: "http" as const, scheme: "bearer" } } },
     security: [{ token: [] }],
   };

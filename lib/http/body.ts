@@ -1,7 +1,6 @@
 /** The body of a POST: JSON of a bounded size that arrives in bounded time, read before any route sees it. */
 import type { Context, MiddlewareHandler } from "hono";
 import { matchedRoutes } from "hono/route";
-import { faultPosition } from "../session/arguments.ts";
 import { JsonFault, readDocument } from "../session/json-reader.ts";
 import { illFormedPlaces } from "../session/well-formed.ts";
 import type { AppEnv } from "./env.ts";
@@ -75,20 +74,12 @@ async function readText(request: Request, { bytes, ms }: BodyLimits): Promise<st
 
 /** @throws {Problem} */
 function parseObject(text: string): object {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    // Both hosts may also give up on the depth of a document; then there is no position to name.
-    const where = error instanceof SyntaxError ? `it is not valid at character ${faultPosition(text)}` : "it is nested too deeply";
-    throw new Problem("malformed_json", `Cannot read this body as JSON: ${text.trim() === "" ? "it is empty, send at least {}" : where}`);
-  }
+  const value = parse(text);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new Problem("invalid", "Cannot take this body as it must be a JSON object", {
       errors: [{ pointer: "", detail: "must be an object" }],
     });
   }
-  checkKeys(text);
   const errors = illFormedPlaces(text, value).map(({ pointer, what }) => ({
     pointer,
     detail: what === "text" ? "must not hold half of a surrogate pair" : "must have a name without half of a surrogate pair",
@@ -97,16 +88,21 @@ function parseObject(text: string): object {
   throw new Problem("invalid", `Cannot take this body as it holds half of a surrogate pair: ${errors[0]?.pointer}`, { errors });
 }
 
-/** More than a body of any route has. To read all of one that has more would keep the others waiting. */
-const MOST_VALUES = 1000;
+/** More than a body of any route has. Whoever reads all of one that has more keeps the others waiting. */
+export const MOST_VALUES = 1000;
 
-/** Who checked this body before it came here may have gone by the other one. @throws {Problem} */
-function checkKeys(text: string): void {
+/**
+ * Reads no further than the value that is one too many. A key that comes twice is refused: who checked this body before
+ * it came here may have gone by the other one. @throws {Problem}
+ */
+function parse(text: string): unknown {
   try {
-    readDocument(text, { uniqueKeys: true, mostValues: MOST_VALUES });
+    return readDocument(text, { uniqueKeys: true, mostValues: MOST_VALUES }).value;
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error;
-    throw new Problem("malformed_json", `Cannot read this body as JSON: ${error.beyondLimits ? "it is " : ""}${error.message}`);
+    if (error.beyondLimits) throw new Problem("too_many_values", `Cannot take this body as it is ${error.message}`);
+    const where = text.trim() === "" ? "it is empty, send at least {}" : error.message;
+    throw new Problem("malformed_json", `Cannot read this body as JSON: ${where}`);
   }
 }
 

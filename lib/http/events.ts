@@ -1,11 +1,11 @@
 /** What happened and happens in a session: one feed, as an event stream, as JSON lines, or as a page of JSON. */
 import { setImmediate as othersFirst } from "node:timers/promises";
 import type { Context, Hono } from "hono";
-import { accepts } from "hono/accepts";
 import type { Desk } from "../agent/desk.ts";
 import type { Line } from "../agent/readers.ts";
 import { Slots } from "../agent/slots.ts";
 import { inWireShapes, WireView } from "../agent/wire-view.ts";
+import { chooseType } from "./accept.ts";
 import type { AppEnv } from "./env.ts";
 import { Problem } from "./problem.ts";
 import { checkPath, checkQuery, describe } from "./routes.ts";
@@ -42,6 +42,7 @@ export function addEventRoutes(app: Hono<AppEnv>, desk: Desk, options: StreamOpt
       answers: { 200: api.EventPage },
       streams: Object.fromEntries(STREAM_TYPES.map((type) => [type, StreamFrame])),
       takes: ["Last-Event-ID"],
+      gives: { 200: ["Vary"] },
       refuses: ["bad_request", "unknown_session", "cursor_ahead", "too_many_readers", "draining"],
     }),
     checkPath(api.SessionPath),
@@ -49,7 +50,8 @@ export function addEventRoutes(app: Hono<AppEnv>, desk: Desk, options: StreamOpt
     async (c) => {
       const { id } = c.req.valid("param");
       const { after, limit = PAGE_EVENTS, follow, profile } = c.req.valid("query");
-      const type = accepts(c, { header: "Accept", supports: ["application/json", ...STREAM_TYPES], default: "application/json" });
+      const type = chooseType(c.req.header("accept"), ["application/json", ...STREAM_TYPES]);
+      c.header("vary", "Accept");
       const cursor = cursorOf(c.req.header("last-event-id"), after);
       const head = await desk.head(id);
       if (type === "application/json") return await inTurn(making, () => answerPage(c, desk, { id, cursor, head, profile }, limit));

@@ -4,9 +4,11 @@
 import { Buffer } from "node:buffer";
 import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
+import { MOST_FIELDS, TOO_MANY_FIELDS } from "./guard.ts";
 import { bareProblem, Problem, type ProblemCode } from "./problem.ts";
 import { type Chunks, type Outlet, send } from "./sending.ts";
 import { Stall } from "./stall.ts";
+import { readTarget } from "./target.ts";
 
 /** What the text of the request said, before anything made sense of it. */
 export interface IncomingHead {
@@ -14,6 +16,8 @@ export interface IncomingHead {
   /** A path, unless somebody asks in another form. */
   readonly target: string;
   readonly hosts: readonly string[];
+  /** How many headers there were. */
+  readonly fields: number;
 }
 
 export type Answer = (request: Request, connection: { request(): IncomingHead }) => Response | Promise<Response>;
@@ -25,27 +29,30 @@ interface Pending {
   readonly out: Promise<void>;
 }
 
+/** What the host says of what it could not read. */
+type ReadFault = NodeJS.ErrnoException & { readonly rawPacket?: Uint8Array };
+
 const pending = new WeakMap<Duplex, Pending>();
 const refused = new WeakSet<Duplex>();
 
 /** What is no request gets an answer too, behind those that are on their way on this connection. */
-export function refuseUnread(error: NodeJS.ErrnoException, socket: Duplex): void {
+export function refuseUnread(error: ReadFault, socket: Duplex, head_bytes: number): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
   const last = pending.get(socket);
   // It was a request until its body broke: its own answer says so, unless that is on its way without it.
-  if (last !== undefined && !last.incoming.complete) return last.inlet.fail(new Problem(...faultOf(error, BROKEN_BODY)));
+  if (last !== undefined && !last.incoming.complete) return last.inlet.fail(new Problem(...faultOf(error, head_bytes, BROKEN_BODY)));
   if (refused.has(socket)) return;
   refused.add(socket);
   socket.on("error", () => undefined);
-  const problem = bareProblem(...faultOf(error, "Cannot read this as a request of HTTP/1.1"));
+  const problem = bareProblem(...faultOf(error, head_bytes, "Cannot read this as a request of HTTP/1.1"));
   (last?.out ?? Promise.resolve()).then(() => writeRaw(problem, socket)).catch(() => socket.destroy());
 }
 
 const BROKEN_BODY =
   "Cannot read this body as its framing is broken: each chunk is its size in hexadecimal, a line break, its bytes and a line break";
 
-function faultOf({ code }: NodeJS.ErrnoException, else_detail: string): readonly [ProblemCode, string] {
-  if (code === "HPE_HEADER_OVERFLOW") return ["headers_too_large", "Cannot read this request as its head is too large"];
+function faultOf({ code, rawPacket }: ReadFault, head_bytes: number, else_detail: string): readonly [ProblemCode, string] {
+  if (code === "HPE_HEADER_OVERFLOW") return ["headers_too_large", overflowOf(rawPacket, head_bytes)];
   if (code === "ERR_HTTP_REQUEST_TIMEOUT") return ["request_too_slow", "Cannot wait longer for this request"];
   return ["bad_request", else_detail];
 }
@@ -94,6 +101,16 @@ export async function respond(answer: Answer, exchange: Omit<Outlet, "turn">): P
   if (pending.get(socket)?.out === out) pending.delete(socket);
 }
 
+/** Bun has a limit of its own on fields, above ours. What came before the last piece cannot be looked at any more. */
+function overflowOf(piece: Uint8Array | undefined, head_bytes: number): string {
+  const fields = piece?.reduce((lines, byte) => byte === 0x0a ? lines + 1 : lines, 0) ?? 0;
+  if (fields > MOST_FIELDS) return TOO_MANY_FIELDS;
+  if (piece !== undefined && piece.length > head_bytes) {
+    return `Cannot read this request as its head has more than ${head_bytes / 1024} KiB`;
+  }
+  return `Cannot read this request as its head has more than ${head_bytes / 1024} KiB, or more than ${MOST_FIELDS} fields`;
+}
+
 /** What comes in behind a head. */
 interface Inlet {
   readonly next: Chunks;
@@ -117,7 +134,7 @@ function openInlet(incoming: IncomingMessage): Inlet {
 
 function toHead({ method = "", url = "", rawHeaders }: IncomingMessage): IncomingHead {
   const hosts = rawHeaders.filter((_each, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === "host");
-  return { method, target: url, hosts };
+  return { method, target: url, hosts, fields: rawHeaders.length / 2 };
 }
 
 /** A `Request` cannot have these on every host. Nothing answers them, nor OPTIONS, which they become: the app says so. */
@@ -128,8 +145,9 @@ function toRequest(incoming: IncomingMessage, chunks: Chunks): Request {
   const headers = new Headers();
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) headers.append(rawHeaders[index] ?? "", rawHeaders[index + 1] ?? "");
   const bodyless = method === "GET" || method === "HEAD" || FORBIDDEN.has(method);
-  // The authority means nothing here: Host is a header, and is checked as one.
-  const target = URL.canParse(url.startsWith("/") ? `http://localhost${url}` : "") ? `http://localhost${url}` : "http://localhost/";
+  // The authority means nothing here: it is checked as the text of the request has it, and so is Host.
+  const asked = `http://localhost${readTarget(url)?.path ?? "/"}`;
+  const target = URL.canParse(asked) ? asked : "http://localhost/";
   return new Request(
     target,
     {

@@ -6,6 +6,7 @@ import { isIP } from "node:net";
 import type { MiddlewareHandler } from "hono";
 import type { AppEnv } from "./env.ts";
 import { Problem } from "./problem.ts";
+import { readTarget } from "./target.ts";
 
 /** `host:port`, or `host` alone for any port; lower case. `*`: any address written as a number, which no name can be rebound to. */
 export type HostNames = readonly string[];
@@ -14,17 +15,22 @@ export type HostNames = readonly string[];
 export function guardHost(names: () => HostNames): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const raw = c.env?.connection?.request();
+    const target = raw === undefined ? null : readTarget(raw.target);
+    if (raw !== undefined && raw.fields > MOST_FIELDS) throw new Problem("headers_too_large", TOO_MANY_FIELDS);
     // CONNECT names a host and has no path: no route takes it.
-    if (raw !== undefined && !raw.target.startsWith("/") && raw.method !== "CONNECT") {
-      throw new Problem("bad_request", "Cannot answer this request as its target is not a path: ask for /path, and name the host in Host");
+    if (raw !== undefined && target === null && raw.method !== "CONNECT") {
+      const detail = "Cannot answer this request as its target is neither a path nor a URL: ask for /path, and name the host in Host";
+      throw new Problem("bad_request", detail);
     }
     if (raw !== undefined && raw.hosts.length !== 1) {
       throw new Problem("bad_request", "Cannot answer this request as it must have one Host header");
     }
-    // Our own listener takes no target with a host in it, and has made this URL itself.
+    // Our own listener has made this URL itself.
     const authority = raw === undefined ? authorityOf(c.req.url) : null;
     const host = (c.req.header("host") ?? authority ?? "").toLowerCase();
     if (!isNamed(host, names()) || (authority !== null && !isTarget(authority, names()))) throw new Problem("wrong_host", WRONG_HOST);
+    // The URL is what was asked for, and Host must be right as well: whoever is before us may have gone by either.
+    if (target !== null && target.origin !== null && !isOwnOrigin(target.origin, names())) throw new Problem("wrong_host", WRONG_HOST);
     const origin = c.req.header("origin");
     if (origin !== undefined && !isOwnOrigin(origin, names())) {
       throw new Problem("wrong_origin", "This server does not answer to pages of another origin");
@@ -32,6 +38,10 @@ export function guardHost(names: () => HostNames): MiddlewareHandler<AppEnv> {
     await next();
   };
 }
+
+/** As many as a request may have with the widely used servers in front of us. */
+export const MOST_FIELDS = 100;
+export const TOO_MANY_FIELDS = `Cannot read this request as its head has more than ${MOST_FIELDS} fields`;
 
 const WRONG_HOST =
   "This server does not answer under the name in Host or in the request's target: ask by its address, or have it started with --allowed-host and that name (as a library: allowed_hosts or hosts)";

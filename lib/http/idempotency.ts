@@ -46,8 +46,8 @@ export function replayByKey(except: (path: string) => boolean, limits: KeyLimits
   return async (c, next) => {
     if (c.req.method === "DELETE") {
       await next();
-      // What was answered about something that is gone is not true any more.
-      if (c.res.ok) kept.dropBelow(c.req.path);
+      // What was answered about something that is gone, or that it was made, is not true any more.
+      if (c.res.ok || c.res.status === 404) kept.dropOf(c.req.path);
       return;
     }
     const given = c.req.method === "POST" && !except(relativePath(c)) ? c.req.header("idempotency-key") : undefined;
@@ -122,14 +122,21 @@ class Answers {
     }
   }
 
-  dropBelow(path: string): void {
-    for (const [key, each] of this.#kept) if (key.startsWith(`${path}/`)) this.#drop(key, each);
+  /** Of what has this path: what was asked below it, and what has made it. */
+  dropOf(path: string): void {
+    for (const [key, each] of this.#kept) {
+      if (key.startsWith(`${path}/`) || locationOf(each.answer) === path) this.#drop(key, each);
+    }
   }
 
   #drop(key: string, { answer }: Kept): void {
     this.#kept.delete(key);
     this.#size -= answer.body.length;
   }
+}
+
+function locationOf({ headers }: Answer): string | undefined {
+  return headers.find(([name]) => name === "location")?.[1];
 }
 
 function toResponse({ status, headers, body }: Answer): Response {

@@ -82,7 +82,7 @@ export async function listen(answer: Answer, where: Place): Promise<Listener> {
     const answered = answerRaw(answer, incoming, socket).finally(() => answers.delete(answered));
     answers.add(answered);
   });
-  server.on("clientError", refuseUnread);
+  server.on("clientError", (error: Error, socket: Duplex) => refuseUnread(error, socket, limits.head_bytes));
   boundConnections(server, limits.connections);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

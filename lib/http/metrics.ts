@@ -29,7 +29,8 @@ export function createMetrics(desk: Desk, version: string): Metrics {
   });
   const streams = counter("orrery_event_streams_ended_total", "Event streams that ended, by how", ["how"]);
   gauge("orrery_open_sessions", "Sessions that this runtime has open", () => desk.counts.sessions);
-  gauge("orrery_running_turns", "Turns that run", () => desk.counts.turns);
+  gauge("orrery_running_turns", "Turns that do more than wait for answers", () => desk.counts.turns - desk.counts.waiting);
+  gauge("orrery_waiting_turns", "Turns that only wait for answers", () => desk.counts.waiting);
   gauge("orrery_event_readers", "Clients that follow a session", () => desk.counts.readers);
   gauge("orrery_draining", "1 while the server shuts down", () => desk.draining ? 1 : 0);
   new Gauge({ name: "orrery_build_info", help: "The version that runs", labelNames: ["version"], registers }).set({ version }, 1);

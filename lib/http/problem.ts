@@ -13,6 +13,7 @@ export type ProblemCode =
   | "malformed_json"
   | "invalid"
   | "body_too_large"
+  | "too_many_values"
   | "body_too_slow"
   | "unsupported_media_type"
   | "cursor_ahead"
@@ -52,6 +53,7 @@ export const STATUS: Readonly<Record<ProblemCode, number>> = {
   workspace_gone: 409,
   cursor_ahead: 409,
   body_too_large: 413,
+  too_many_values: 413,
   unsupported_media_type: 415,
   expectation_failed: 417,
   invalid: 422,

@@ -31,6 +31,7 @@ const TAKEN = {
 } as const;
 const GIVEN = {
   ETag: "Of the state that is answered, or was made",
+  Vary: "`Accept`: what is answered depends on it",
   Location: "The path of the new session",
   "Idempotency-Replayed": "`true`: this request was answered before",
 } as const;
@@ -67,6 +68,7 @@ export const BODIED: readonly ProblemCode[] = [
   "malformed_json",
   "body_too_slow",
   "body_too_large",
+  "too_many_values",
   "unsupported_media_type",
   "unsupported_transfer_coding",
 ];

@@ -93,7 +93,7 @@ export function addTurnRoutes(app: Hono<AppEnv>, desk: Desk): void {
       id: "changeMode",
       summary: "Change the mode of a session",
       description: "Holds for every call that was not decided yet, also in a turn that runs and for one that waits for an answer.",
-      refuses: ["not_found", "unknown_session", "held", "too_many_sessions"],
+      refuses: ["not_found", "unknown_session", "held", "workspace_gone", "too_many_sessions"],
       answers: { 200: api.ModeChanged },
       takes: ["Idempotency-Key"],
       gives: { 200: KEPT },
@@ -112,8 +112,9 @@ export function addTurnRoutes(app: Hono<AppEnv>, desk: Desk): void {
     describe({
       id: "answerApproval",
       summary: "Allow or deny a call that waits",
-      description: "409 if this call does not wait (any more), or waits with another input than `input_digest`.",
-      refuses: ["not_found", "unknown_session", "interrupted", "held", "settled", "not_asked", "altered", "workspace_gone"],
+      description:
+        "409 if this call does not wait (any more), or waits with another input than `input_digest`; 404 if the session has no such call.",
+      refuses: ["not_found", "unknown_session", "unknown_call", "interrupted", "held", "settled", "not_asked", "altered", "workspace_gone"],
       answers: { 200: api.ApprovalTaken },
       takes: ["Idempotency-Key"],
       gives: { 200: KEPT },

@@ -106,7 +106,7 @@ describe("a desk", () => {
     const journal = agent.log as unknown as { list: () => Promise<never> };
     journal.list = () => Promise.reject(new Error("every session was looked at"));
     expect((await desk.view(id)).status).toBe("held");
-    expect(await refusalOf(desk.answer(id, "call_none", { decision: "deny", by: "test" }))).toBe("settled");
+    expect(await refusalOf(desk.answer(id, "call_none", { decision: "deny", by: "test" }))).toBe("unknown_call");
   });
 
   test("does not take itself for another runtime while it opens a session", async () => {
@@ -159,7 +159,7 @@ describe("a desk", () => {
       const question = asked.find(({ type }) => type === "approval_requested") as EventOf<"approval_requested">;
       const allow = { decision: "allow", by: "test" } as const;
       expect(await refusalOf(desk.answer(child, question.call, { ...allow, input_digest: "0".repeat(64) }))).toBe("altered");
-      expect(await refusalOf(desk.answer(id, question.call, allow))).toBe("settled");
+      expect(await refusalOf(desk.answer(id, question.call, allow))).toBe("unknown_call");
       await desk.answer(child, question.call, { ...allow, input_digest: question.input_digest });
       expect((await ended)?.unanswered).toBe(false);
       expect(existsSync(join(workspace.path, "canary"))).toBe(true);
@@ -181,7 +181,7 @@ describe("a desk", () => {
     await workspace.write("open", "");
     expect((await running.ended)?.reason).toBe("completed");
     expect(await drained).toBe(0);
-    expect(desk.counts).toEqual({ sessions: 0, turns: 0, readers: 0 });
+    expect(desk.counts).toEqual({ sessions: 0, turns: 0, waiting: 0, readers: 0 });
   });
 
   test("drains: a turn that only waits for an answer is left open at once, and whoever waits for its end is told", async () => {

@@ -198,6 +198,7 @@ test("metrics count calls, turns and early runs, with labels from fixed sets onl
       "orrery_processes_reaped_total 1",
       "orrery_open_sessions 1",
       "orrery_running_turns 0",
+      "orrery_waiting_turns 0",
       "orrery_event_readers 0",
       'orrery_http_requests_total{method="POST",route="/v1/sessions",status="201"} 1',
     ]

@@ -140,8 +140,12 @@ describe("an answer", () => {
       const { status, body: problem } = await answer(where, id, body);
       return [status, (problem.type as string).replace("urn:orrery:problem:", "")];
     };
-    expect(await refusal(other, first, allow)).toEqual([409, "settled"]);
-    expect(await refusal(session, "call_01a22983-a7ad-76e0-92c7-7b05c2411149", allow)).toEqual([409, "settled"]);
+    const nowhere = "call_01a22983-a7ad-76e0-92c7-7b05c2411149";
+    // The same as for whoever looks at them there.
+    for (const [where, id] of [[other, first], [session, nowhere], [other, nowhere]] as const) {
+      expect(await refusal(where, id, allow)).toEqual([404, "unknown_call"]);
+      expect((await subject.ask("GET", `/v1/sessions/${where}/calls/${id}`)).body.type).toBe("urn:orrery:problem:unknown_call");
+    }
     expect(await refusal(session, first, { ...allow, input_digest: sha256('{"file":"b"}') })).toEqual([409, "altered"]);
     expect(made()).toEqual([]);
     expect((await answer(session, first, { ...allow, input_digest: sha256('{"file":"a"}') })).status).toBe(200);
@@ -149,6 +153,7 @@ describe("an answer", () => {
     await subject.ask("POST", `/v1/sessions/${session}/cancel`, {});
     await turn;
     expect(await refusal(session, second, allow)).toEqual([409, "settled"]);
+    expect(await refusal(session, nowhere, allow)).toEqual([404, "unknown_call"]);
     expect(made().includes("b")).toBe(false);
   });
 
@@ -263,6 +268,7 @@ describe("turns that only wait for an answer", () => {
     };
     await waits(session);
     for (let count = 0; count < 4; count++) await waits(await subject.open({ mode: "normal" }));
-    expect((await subject.ask("GET", "/metrics")).text).toContain("orrery_running_turns 5");
+    expect((await subject.ask("GET", "/metrics")).text).toContain("orrery_running_turns 0\n");
+    expect((await subject.ask("GET", "/metrics")).text).toContain("orrery_waiting_turns 5\n");
   });
 });

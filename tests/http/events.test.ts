@@ -312,6 +312,19 @@ describe("the same events", () => {
     const session = await start();
     await prompt(session);
     const { head, events } = (await subject.ask("GET", `/v1/sessions/${session}/events?limit=1000`)).body;
+    const formOf = async (accept: string) => {
+      const { headers } = await subject.ask("GET", `/v1/sessions/${session}/events?follow=false`, undefined, { accept });
+      expect(headers.get("vary")).toBe("Accept");
+      return headers.get("content-type")?.split(";")[0];
+    };
+    const forms = ["*/*", "text/event-stream;q=0", "application/json;q=0, */*", "text/*, application/json;q=0.1", "image/png"];
+    expect(await Promise.all(forms.map(formOf))).toEqual([
+      "application/json",
+      "application/json",
+      "text/event-stream",
+      "text/event-stream",
+      "application/json",
+    ]);
     for (const [accept, split] of [["application/x-ndjson", "\n"], ["text/event-stream", "\n\n"]] as const) {
       const { headers, text } = await subject.ask("GET", `/v1/sessions/${session}/events?follow=false`, undefined, { accept });
       expect(headers.get("content-type")?.startsWith(accept)).toBe(true);

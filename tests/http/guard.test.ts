@@ -46,13 +46,33 @@ describe("a request under a name that is not the server's", () => {
     const own = (port: number) => `Host: 127.0.0.1:${port}\r\n`;
     for (const path of PATHS) {
       expect([400, 403]).toContain(await statusOf(own, path, "GET", `http://evil.com${path}`));
-      expect([400, 403]).toContain(await statusOf(own, path, "GET", `http://127.0.0.1:${subject.port}${path}`));
+      for (const host of ["127.0.0.1:1", `a@127.0.0.1:${subject.port}`, "127.0.0.1", `127.0.0.1:${subject.port}.evil.com`]) {
+        expect([host, await statusOf(own, path, "GET", `http://${host}${path}`)]).toEqual([host, 403]);
+      }
+      expect(await statusOf(own, path, "GET", `https://127.0.0.1:${subject.port}${path}`)).toBe(403);
+      // Both must be right.
+      for (const host of ["Host: evil.com\r\n", ""]) {
+        expect([400, 403]).toContain(await statusOf(() => host, path, "GET", `http://127.0.0.1:${subject.port}${path}`));
+      }
     }
     expect([0, 400, 403]).toContain(await statusOf(own, "", "OPTIONS", "*"));
     const foreign = (port: number) => `Host: evil.com:${port}\r\n`;
     expect(await statusOf(foreign, "", "CONNECT", `127.0.0.1:${subject.port}`)).toBe(403);
     expect(await statusOf((port) => `${own(port)}Origin: http://evil.com\r\n`, "", "CONNECT", "evil.com:443")).toBe(403);
   });
+});
+
+test("a request may name its host in its target, as to a proxy: it is answered as one for the path", async () => {
+  const { port } = subject;
+  const own = () => `Host: localhost:${port}\r\n`;
+  for (const host of [`127.0.0.1:${port}`, `LOCALHOST:${port}`, `[::1]:${port}`]) {
+    expect([host, await statusOf(own, "", "GET", `HTTP://${host}/v1/sessions?limit=1`)]).toEqual([host, 200]);
+    expect([host, await statusOf(own, "", "GET", `http://${host}/v1/sessions?limit=0`)]).toEqual([host, 422]);
+    expect([host, await statusOf(own, "", "GET", `http://${host}/nothing`)]).toEqual([host, 404]);
+    expect([host, await statusOf(own, "", "GET", `http://${host}`)]).toEqual([host, 200]);
+  }
+  const stranger = () => `${own()}Origin: http://evil.com\r\n`;
+  expect(await statusOf(stranger, "", "GET", `http://127.0.0.1:${port}/v1/sessions`)).toBe(403);
 });
 
 describe("a request of a page of another origin", () => {

@@ -53,6 +53,22 @@ describe("a removal", () => {
     }
   });
 
+  test("takes back that it was made, or forked, under a key: sent again, the request makes another", async () => {
+    const from = await subject.open();
+    for (const path of ["/v1/sessions", `/v1/sessions/${from}/fork`]) {
+      const make = async (key: string) => {
+        const { status, headers, body } = await subject.ask("POST", path, {}, { "idempotency-key": key });
+        return { status, session: body.session as string, replayed: headers.get("idempotency-replayed") };
+      };
+      const [gone, kept] = [await make("gone"), await make("kept")];
+      expect((await ask("DELETE", gone.session))[0]).toBe(204);
+      const again = await make("gone");
+      expect([again.status, again.replayed]).toEqual([201, null]);
+      expect(await ask("GET", again.session)).toEqual([200, undefined]);
+      expect(await make("kept")).toEqual({ ...kept, replayed: "true" });
+    }
+  });
+
   test("beside a prompt is refused as the turn runs, or done before it: then there is no such session", async () => {
     // A turn that is over at once no longer keeps a removal off.
     const allowed = ['["busy",202]', '[204,"unknown_session"]', "[204,202]"];

@@ -144,6 +144,8 @@ describe("a prompt", () => {
     expect((await subject.ask("POST", `/v1/sessions/${session}/cancel`, {})).body).toEqual({ turn: 1, dropped: 1 });
     const again = await send("later");
     expect([again.status, again.body.type]).toEqual([409, "urn:orrery:problem:dropped"]);
+    const another = await send("another text");
+    expect([another.status, another.body.type]).toEqual([422, "urn:orrery:problem:key_reused"]);
   });
 
   test("with the key of one in the session that a fork was made from is a prompt of its own", async () => {
