@@ -13,8 +13,8 @@ import { evolve } from "../session/evolve.ts";
 import type { SessionStatus } from "../session/status.ts";
 import { type EventOf, isKnown, type SessionEvent } from "../session/event.ts";
 import { next } from "../session/next.ts";
-import { entriesOf } from "../session/transcript.ts";
 import { Approvals } from "./desk-approvals.ts";
+import { keyReused, recordedTurn } from "./desk-keys.ts";
 import { DeskRefusal, notAsked, notWaiting, workspaceGone } from "./desk-refusal.ts";
 import { isInPlace } from "./in-place.ts";
 import { inputDigest } from "../gate/authorize.ts";
@@ -140,13 +140,12 @@ export class DeskSession {
    * @throws {DeskRefusal} it was another one, or it was dropped.
    */
   known(key: string, text: string): TakenPrompt | null {
-    const recorded = entriesOf(this.session.state()).find((entry) => entry.kind === "prompt" && entry.key === key);
-    const known = recorded?.kind === "prompt" ? recorded : this.queued.find((each) => each.key === key);
+    const recorded = recordedTurn(this.session.state(), key, text);
+    if (recorded !== null) return repeated(recorded, false);
+    const waiting = this.queued.find((each) => each.key === key);
     const dropped = this.#dropped.get(key);
-    if (known === undefined ? dropped !== undefined && dropped !== sha256(text) : known.text !== text) {
-      throw new DeskRefusal("key_reused", "Cannot use this key again for another prompt");
-    }
-    if (known !== undefined) return { turn: known.turn, queued: known !== recorded, repeated: true, ended: Promise.resolve(null) };
+    if (waiting === undefined ? dropped !== undefined && dropped !== sha256(text) : waiting.text !== text) throw keyReused();
+    if (waiting !== undefined) return repeated(waiting.turn, true);
     if (dropped === undefined) return null;
     throw new DeskRefusal("dropped", "Cannot take this prompt again as it was dropped from the queue: send it with another key");
   }
@@ -372,6 +371,11 @@ export class DeskSession {
     this.#answered.get(event.call)?.(event);
     this.#answered.delete(event.call);
   }
+}
+
+/** Taken before: nothing is said of its end. */
+export function repeated(turn: number, queued: boolean): TakenPrompt {
+  return { turn, queued, repeated: true, ended: Promise.resolve(null) };
 }
 
 function isAsking(call: CallState): boolean {

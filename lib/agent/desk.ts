@@ -19,7 +19,8 @@ import { Entrances } from "./desk-entrances.ts";
 import { checkModelName, toModelRefusal } from "./desk-models.ts";
 import { Records } from "./desk-records.ts";
 import { DeskRefusal, notAdmitted, notAsked, notWaiting, toRefusal } from "./desk-refusal.ts";
-import type { Answering, DeskSession, QueuedPrompt, TakenPrompt } from "./desk-session.ts";
+import { recordedTurn } from "./desk-keys.ts";
+import { type Answering, type DeskSession, type QueuedPrompt, repeated, type TakenPrompt } from "./desk-session.ts";
 import { Seats } from "./desk-seats.ts";
 import type { FeedEvent } from "./feed.ts";
 import type { Fork } from "./fork.ts";
@@ -161,13 +162,26 @@ export class Desk {
   prompt(id: string, text: string, { if_busy, ...by }: PromptedBy & { readonly if_busy: "refuse" | "queue" }): Promise<TakenPrompt> {
     return this.#within(id, async () => {
       this.#checkNotDraining();
-      return await this.#use(id, (session) => {
-        const known = by.key === undefined ? null : session.known(by.key, text);
-        if (known !== null) return known;
-        this.#checkMayBegin(session);
-        return session.prompt(text, by, if_busy);
-      });
+      try {
+        return await this.#use(id, (session) => {
+          const known = by.key === undefined ? null : session.known(by.key, text);
+          if (known !== null) return known;
+          this.#checkMayBegin(session);
+          return session.prompt(text, by, if_busy);
+        });
+      } catch (error) {
+        const recorded = await this.#recorded(id, text, by.key);
+        if (recorded === null) throw error;
+        return recorded;
+      }
     });
+  }
+
+  /** What is known of a prompt where its session could not be opened. @throws {DeskRefusal} the log has another one with this key. */
+  async #recorded(id: string, text: string, key: string | undefined): Promise<TakenPrompt | null> {
+    if (key === undefined || this.#seats.get(id) !== null) return null;
+    const turn = recordedTurn((await this.#records.view(id)).state, key, text);
+    return turn === null ? null : repeated(turn, false);
   }
 
   resume(id: string): Promise<Omit<TakenPrompt, "queued">> {

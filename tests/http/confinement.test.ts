@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { startServer } from "../../lib/http/serve.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "../fixtures/server.ts";
 
 let subject: TestServer;
@@ -63,6 +64,30 @@ describe("a folder that leads out of the roots since its session was opened", ()
       200,
       204,
     ]);
+  });
+
+  test("begins no prompt again that the log has: it is answered as ever, and another with its key refused", async () => {
+    await start();
+    // It has no answer in memory.
+    const other = await startServer(subject.agent, { env: { ORRERY_HOME: subject.workspace.home, HOME: subject.workspace.home } });
+    const send = async (url: string, text: string) => {
+      const headers = { authorization: `Bearer ${subject.token}`, "content-type": "application/json", "idempotency-key": "before" };
+      const response = await fetch(`${url}/v1/sessions/${session}/prompts`, { method: "POST", headers, body: JSON.stringify({ text }) });
+      const { turn, type } = await response.json() as { turn?: number; type?: string };
+      return [response.status, turn ?? type?.split(":").at(-1)];
+    };
+    try {
+      expect(await send(subject.server.url, "was there")).toEqual([202, 1]);
+      await until("idle");
+      await swap();
+      for (const url of [subject.server.url, other.url]) {
+        expect(await send(url, "was there")).toEqual([202, 1]);
+        expect(await send(url, "another")).toEqual([422, "key_reused"]);
+      }
+      expect(await readdir(outside())).toEqual([]);
+    } finally {
+      await other.close(0);
+    }
   });
 
   test("is asked for by its absolute path, and is a folder", async () => {
