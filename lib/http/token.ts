@@ -49,7 +49,7 @@ function readToken(path: string): string | null {
 }
 
 function whoElse({ mode, uid }: Stats, owner: number | undefined): string {
-  if ((mode & 0o077) !== 0) return `others may use it (mode ${(mode & 0o777).toString(8)})`;
+  if ((mode & 0o077) !== 0) return `others may read it or write to it (mode ${(mode & 0o777).toString(8)})`;
   return `it belongs to user ${uid} and not to ${owner}, whom the server runs as`;
 }
 

@@ -74,7 +74,9 @@ describe("the token file", () => {
         expect([path, message.split(" as ")[0]?.startsWith("ConfigError: Cannot use the token")]).toEqual([path, true]);
         expect(message).not.toContain(good);
       }
-      expect(() => readOrCreateToken(join(workspace.home, "link"))).toThrow("others may use it (mode 644): it must be yours or root's");
+      expect(() => readOrCreateToken(join(workspace.home, "link"))).toThrow(
+        "others may read it or write to it (mode 644): it must be yours or root's",
+      );
       expect(() => readOrCreateToken(join(workspace.home, "dangling"))).toThrow("a link to something that is not there");
       expect(existsSync(join(workspace.home, "nowhere"))).toBe(false);
     } finally {
