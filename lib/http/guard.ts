@@ -5,6 +5,7 @@
 import { isIP } from "node:net";
 import type { MiddlewareHandler } from "hono";
 import type { AppEnv } from "./env.ts";
+import type { IncomingHead } from "./exchange.ts";
 import { Problem } from "./problem.ts";
 import { readTarget } from "./target.ts";
 
@@ -15,28 +16,31 @@ export type HostNames = readonly string[];
 export function guardHost(names: () => HostNames): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const raw = c.env?.connection?.request();
-    const target = raw === undefined ? null : readTarget(raw.target);
-    if (raw !== undefined && raw.fields > MOST_FIELDS) throw new Problem("headers_too_large", TOO_MANY_FIELDS);
-    // CONNECT names a host and has no path: no route takes it.
-    if (raw !== undefined && target === null && raw.method !== "CONNECT") {
-      const detail = "Cannot answer this request as its target is neither a path nor a URL: ask for /path, and name the host in Host";
-      throw new Problem("bad_request", detail);
-    }
-    if (raw !== undefined && raw.hosts.length !== 1) {
-      throw new Problem("bad_request", "Cannot answer this request as it must have one Host header");
-    }
+    if (raw !== undefined) checkHead(raw, names());
     // Our own listener has made this URL itself.
     const authority = raw === undefined ? authorityOf(c.req.url) : null;
     const host = (c.req.header("host") ?? authority ?? "").toLowerCase();
     if (!isNamed(host, names()) || (authority !== null && !isTarget(authority, names()))) throw new Problem("wrong_host", WRONG_HOST);
-    // The URL is what was asked for, and Host must be right as well: whoever is before us may have gone by either.
-    if (target !== null && target.origin !== null && !isOwnOrigin(target.origin, names())) throw new Problem("wrong_host", WRONG_HOST);
     const origin = c.req.header("origin");
     if (origin !== undefined && !isOwnOrigin(origin, names())) {
       throw new Problem("wrong_origin", "This server does not answer to pages of another origin");
     }
     await next();
   };
+}
+
+/** What the text of the request says, before the host made sense of it. @throws {Problem} */
+function checkHead({ method, target, hosts, fields }: IncomingHead, names: HostNames): void {
+  if (fields > MOST_FIELDS) throw new Problem("headers_too_large", TOO_MANY_FIELDS);
+  const asked = readTarget(target);
+  // CONNECT names a host and has no path: no route takes it.
+  if (asked === null && method !== "CONNECT") {
+    const detail = "Cannot answer this request as its target is neither a path nor a URL: ask for /path, and name the host in Host";
+    throw new Problem("bad_request", detail);
+  }
+  if (hosts.length !== 1) throw new Problem("bad_request", "Cannot answer this request as it must have one Host header");
+  // Host must be right as well: whoever is before us may have gone by either.
+  if (asked !== null && asked.origin !== null && !isOwnOrigin(asked.origin, names)) throw new Problem("wrong_host", WRONG_HOST);
 }
 
 /** As many as a request may have with the widely used servers in front of us. */
