@@ -1,10 +1,15 @@
 /** Which models clients may name: those of providers. What is a file here is played only where whoever opened the runtime named it. */
-import { ModelConfigError, parseModelName } from "../model/providers.ts";
+import { checkPlainName, ModelConfigError, parseModelName } from "../model/providers.ts";
 import type { Agent } from "./agent.ts";
 import { DeskRefusal } from "./desk-refusal.ts";
 
 /** The answer is the same whatever is in a file, and whether there is one. @throws {DeskRefusal} @throws {ConfigError} */
 export async function checkModelName(agent: Agent, name: string, workspace: string): Promise<void> {
+  try {
+    checkPlainName(name);
+  } catch (error) {
+    throw toModelRefusal(error);
+  }
   if (namesProvider(name)) return;
   const { policy } = await agent.workshop(workspace);
   if (policy.configuration.plain.model?.value === name) return;

@@ -91,11 +91,16 @@ export async function createModel(settings: ModelSettings): Promise<Model> {
 // deno-lint-ignore no-control-regex
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
-/** @throws {ModelConfigError} */
-export function parseModelName(name: string): ModelName {
+/** It is shown to people, also by terminals. @throws {ModelConfigError} */
+export function checkPlainName(name: string): void {
   if (CONTROL.test(name)) {
     throw new ModelConfigError(`Cannot use model ${JSON.stringify(name)} as it has a control character in it: leave it out`);
   }
+}
+
+/** @throws {ModelConfigError} */
+export function parseModelName(name: string): ModelName {
+  checkPlainName(name);
   if (name.startsWith("script:")) {
     const file = name.slice("script:".length);
     if (file === "") throw new ModelConfigError(`Cannot use model "${name}" as it names no file: write script:FILE`);

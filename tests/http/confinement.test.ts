@@ -221,6 +221,11 @@ describe("a model that a client names", () => {
     expect((await create(own)).status).toBe(201);
     const local = await create("local/any");
     expect([local.status, local.body.errors[0].pointer]).toEqual([422, "/model"]);
+    for (const name of ["local/m\n", "local/\u001b[31mm", "script:\r"]) {
+      const { status, body } = await create(name);
+      expect([status, body.errors[0].pointer]).toEqual([422, "/model"]);
+      expect(body.detail).toContain("it has a control character in it");
+    }
   });
 
   test("is no file of the server, whatever is in it and whether there is one", async () => {
