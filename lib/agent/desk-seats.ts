@@ -16,6 +16,8 @@ export interface SeatOptions {
   opened(session: DeskSession): void;
   tell(id: string, event: FeedEvent): void;
   left(id: string): void;
+  /** Nothing of it is open here any more. */
+  released(id: string): void;
 }
 
 interface Seat {
@@ -85,7 +87,10 @@ export class Seats {
   release(id: string): Promise<void> {
     const leaving = this.#leaving.get(id);
     if (leaving !== undefined) return leaving;
-    const left = this.#leave(id).finally(() => this.#leaving.delete(id));
+    const left = this.#leave(id).finally(() => {
+      this.#leaving.delete(id);
+      this.#options.released(id);
+    });
     this.#leaving.set(id, left);
     return left;
   }

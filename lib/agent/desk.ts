@@ -90,6 +90,8 @@ export class Desk {
       },
       tell: (id, event) => this.#tell(id, event),
       left: (id) => this.#readers.undrive(id),
+      // Whoever looked at it meanwhile saw that it was held: by us.
+      released: (id) => this.#records.forget(id),
     });
   }
 

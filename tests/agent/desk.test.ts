@@ -207,6 +207,20 @@ describe("a desk", () => {
     await next.drain(0);
   });
 
+  test("shows a turn that it left open as interrupted at once, whoever looked while it was being left", async () => {
+    const { agent, desk } = await openDesk([bash("touch made"), { text: "done" }], {}, { mode: "normal" });
+    const id = await idOf(desk);
+    (await desk.prompt(id, "go", go)).ended.catch(() => undefined);
+    while ((await desk.view(id)).status !== "waiting") await moment();
+    const release = agent.release.bind(agent);
+    agent.release = async (session) => {
+      await desk.view(id);
+      await release(session);
+    };
+    await desk.drain(600_000);
+    expect((await desk.view(id)).status).toBe("interrupted");
+  });
+
   test("drains: a question that is answered in time is worked on to the turn's end", async () => {
     const gate = bash("touch begun; while [ ! -e open ]; do sleep 0.02; done");
     const { desk } = await openDesk([gate, { text: "done" }], {}, { mode: "normal" });
