@@ -13,8 +13,9 @@ export async function collect(model: Model, request = HELLO, signal = new AbortC
   return events;
 }
 
-export async function replyOf(model: Model, request = HELLO): Promise<ModelReply> {
-  const last = (await collect(model, request)).at(-1);
+export async function replyOf(model: Model, request = HELLO, hear: (event: ModelEvent) => void = () => {}): Promise<ModelReply> {
+  let last: ModelEvent | undefined;
+  for await (const event of model.stream(request, new AbortController().signal)) hear(last = event);
   if (last?.type !== "finished") throw new Error("the stream ended without a reply");
   return last.reply;
 }

@@ -9,6 +9,7 @@ import { createResponsesModel } from "../../lib/model/responses.ts";
 import { bun } from "../../lib/platform/host.ts";
 import { chunkOf, headOf, type RawServer, startRawServer } from "../fixtures/raw-server.ts";
 import { delta, DONE, sse, typedSse } from "../fixtures/sse.ts";
+import { endWhenTaken } from "../fixtures/taken.ts";
 import { errorOf, replyOf } from "./asking.ts";
 
 const models = { chat: createChatModel, responses: createResponsesModel, anthropic: createAnthropicModel };
@@ -84,8 +85,7 @@ for (const wire of Object.keys(models) as Wire[]) {
 
     test(`${wire}: ${name}, closed a moment later, is read at once, or on the next attempt if it is compressed`, async () => {
       const { server, model } = await modelFor(wire, (socket) => {
-        socket.write(Buffer.concat([Buffer.from(head), body]));
-        setTimeout(() => socket.destroy(), 20);
+        socket.write(Buffer.concat([Buffer.from(head), body]), () => endWhenTaken(socket));
       });
       if (bun === null && !dropsNothing(name)) expect((await errorOf(replyOf(model))).kind).toBe("transport");
       const before = server.requests;
@@ -104,8 +104,7 @@ for (const wire of Object.keys(models) as Wire[]) {
   test(`${wire}: one whole document short of its length is read, and half of one is none`, async () => {
     const whole = JSON.stringify(documents[wire]);
     const send = (text: string) => (socket: Socket) => {
-      socket.write(`${headOf("Content-Length: 99999")}${text}`);
-      setTimeout(() => socket.destroy(), 20);
+      socket.write(`${headOf("Content-Length: 99999")}${text}`, () => endWhenTaken(socket));
     };
     const { server, model } = await modelFor(wire, send(whole));
     expect((await replyOf(model)).text).toBe("whole");
