@@ -138,7 +138,7 @@ describe("a runtime within a call of another", () => {
     expect(run.outcome).toEqual({ kind: "cancelled" });
     expect(run.stdout.text).toContain("started");
     expect(taggedPids(inner.runtime)).toEqual([]);
-    await until("its watchdog has gone", () => watchdogsOf(inner.runtime).length === 0, 1000);
+    await until("its watchdog has gone", () => watchdogsOf(inner.runtime).length === 0);
   }, 20_000);
 });
 

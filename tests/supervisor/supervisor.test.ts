@@ -53,7 +53,7 @@ describe("the supervisor", () => {
     const { outcome, stdout } = await bench.run([...sourceCommand("./programs/abandoning.ts"), runtime]);
     expect(stdout.text).toBe("exiting\n");
     expect(outcome).toEqual({ kind: "exited", code: 9 });
-    await until("the last of them has gone", () => taggedPids(runtime).length === 0, 1000);
+    await until("the last of them has gone", () => taggedPids(runtime).length === 0);
   });
 
   test("ends what another runtime left of a call, and nothing that only has its pid", async () => {
