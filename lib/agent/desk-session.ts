@@ -8,7 +8,7 @@
  * S5  Nothing begins, and nothing that waited is let go on, in a folder that is not in place any more.
  */
 import type { CallState, SessionState } from "../session/state.ts";
-import { sha256 } from "../session/digest.ts";
+import { sha256 } from "../platform/digest.ts";
 import { evolve } from "../session/evolve.ts";
 import type { SessionStatus } from "../session/status.ts";
 import { type EventOf, isKnown, type SessionEvent } from "../session/event.ts";
