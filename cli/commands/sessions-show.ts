@@ -63,7 +63,8 @@ function seconds(milliseconds: number): string {
 
 function discardOf(event: SessionEvent, early: ReadonlyMap<string, string>, { colors }: Out): string | null {
   if (event.type !== "speculation_discarded") return null;
-  return colors.dim(`  ${oneLine(early.get(event.speculation) ?? "?", 64)} ran early and was thrown away: ${event.reason}`);
+  const { speculation, reason, cause = reason } = event;
+  return colors.dim(`  ${oneLine(early.get(speculation) ?? "?", 64)} ran early and was thrown away: ${oneLine(cause, 64)}`);
 }
 
 /** What was said, by either side; and how a turn ended, if not well. */

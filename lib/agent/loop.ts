@@ -25,6 +25,7 @@ export async function runTurn(ports: TurnPorts, signals: TurnSignals, notes: Tur
   const turn: Turn = { ports, notes, speculator, slots, signals: { stop: signals.stop, now: ending } };
   try {
     for (;;) {
+      speculator.forgoEnded();
       const stopping = signals.stop.aborted || signals.now.aborted;
       if (!stopping) startAll(next(ports.recorder.state, ports.limits), flight, turn);
       if (flight.size === 0) break;

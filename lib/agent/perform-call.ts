@@ -9,13 +9,30 @@ import { recordNotices, refuseInherited } from "./judge-call.ts";
 import { fingerprint, isAsPlanned, programDigests } from "./program.ts";
 import { type CheckedResult, readRun } from "./read-run.ts";
 import { type Performed, type PlannedCall, type ReadyPlan, runCall, takeOver } from "./run-call.ts";
+import type { Reserved } from "./speculation.ts";
 import type { Turn, TurnPorts } from "./turn.ts";
 
 /** Plans, records the intent, runs, records the end; or takes over what already ran while the model was streaming. */
 export async function startCall(call: CallState, turn: Turn): Promise<void> {
-  if (call.status.kind !== "allowed" || await refuseInherited(call, call.status, turn)) return;
+  if (call.status.kind !== "allowed") return;
+  const early = turn.speculator.reserve(call.call);
+  try {
+    await startAllowed(call, call.status, early, turn);
+  } finally {
+    // However it ended: what was kept for it has nobody else to want it.
+    early?.forgo();
+  }
+}
+
+async function startAllowed(
+  call: CallState,
+  status: Extract<CallState["status"], { kind: "allowed" }>,
+  early: Reserved | null,
+  turn: Turn,
+): Promise<void> {
+  if (await refuseInherited(call, status, turn)) return;
   const { ports, speculator } = turn;
-  const { input } = call.status;
+  const { input } = status;
   const tool = ports.tools.find(call.name);
   if (tool === undefined) return endUnstarted(call, ports, `"${call.name}" is no longer available. It was not run.`);
   // N1: what ran early and is thrown away is gone before anything changes.
@@ -23,10 +40,13 @@ export async function startCall(call: CallState, turn: Turn): Promise<void> {
   const plan = tool.plan(input, ports.planContext(call.call, ports.approver));
   if (plan.kind === "unable") return endUnstarted(call, ports, plan.problem);
   const digests = await programDigests(plan);
-  if (!isAsPlanned(plan, digests)) return endUnstarted(call, ports, changedProgram(call.name));
-  const early = await speculator.claim(call.call, input, fingerprint(digests));
+  if (!isAsPlanned(plan, digests)) {
+    early?.forgo({ reason: "stale" });
+    return endUnstarted(call, ports, changedProgram(call.name));
+  }
+  const claimed = await early?.claim(input, fingerprint(digests)) ?? null;
   const planned = { call: call.call, tool, input, plan, digests };
-  if (early !== null) return await recordCall(planned, turn, (durable) => takeOver(early, planned, durable, turn));
+  if (claimed !== null) return await recordCall(planned, turn, (durable) => takeOver(claimed, planned, durable, turn));
   // Nothing new begins once the turn is to stop: the call is settled with it.
   if (!await turn.slots.take(AbortSignal.any([turn.signals.stop, turn.signals.now]))) return;
   try {

@@ -5,7 +5,7 @@
  * E1  A run is known by (name, canonical input, n-th occurrence), never by a provider's id.
  * E2  A retried attempt of the same step takes over what an earlier one started; nothing is started twice.
  * E3  A call that is announced after one that is not read-only does not start in that attempt.
- * E4  Every run ends as adopted by one call or as discarded with its reason.
+ * E4  Every run ends as adopted by one call or as discarded with its reason: at once where its call ends without it.
  * E5  What a run says is told as its call's, and only from when that call has started.
  */
 import type { EventBody, RequestedCall } from "../session/event.ts";
@@ -21,7 +21,11 @@ import { now } from "./ids.ts";
 import type { Slots } from "./slots.ts";
 import type { TurnPorts, TurnSignals } from "./turn.ts";
 
-type DiscardReason = EventBody<"speculation_discarded">["reason"];
+type Why = Omit<EventBody<"speculation_discarded">, "speculation">;
+type DiscardReason = Why["reason"];
+
+/** Its call was not allowed, or could not start. */
+const REFUSED: Why = { reason: "cancelled", cause: "refused" };
 
 /** An early run that a call has taken over. */
 export interface Claimed {
@@ -31,6 +35,14 @@ export interface Claimed {
   settle(): Promise<Run | null>;
 }
 
+/** What is kept for a call. */
+export interface Reserved {
+  /** The early run that the call takes over, which may still be under way; null if the call must run itself. */
+  claim(input: JsonInput, program: string): Promise<Claimed | null>;
+  /** The call ends without it. */
+  forgo(why?: Why): void;
+}
+
 /** The early runs of one step. */
 export class Speculator {
   readonly #ports: TurnPorts;
@@ -38,7 +50,8 @@ export class Speculator {
   readonly #slots: Slots;
   readonly #runs = new Map<string, EarlyRun>();
   readonly #queue: Wanted[] = [];
-  readonly #claims = new Map<string, EarlyRun>();
+  /** Those that the reply asks for, by the calls that have not begun to start. */
+  readonly #kept = new Map<string, EarlyRun>();
   readonly #settling = new Set<Promise<void>>();
   #seen = new Occurrences();
   /** Where the calls announced in this attempt stand, by their order. */
@@ -52,7 +65,7 @@ export class Speculator {
     this.#signals = signals;
     this.#slots = slots;
     slots.onFree(() => this.#startQueued());
-    // What a committed call waits for is let finish, like a call; the rest has nobody left to want it.
+    // What a call has taken over is let finish, like a call; nothing else has anybody left to want it.
     for (const signal of [signals.stop, signals.now]) signal.addEventListener("abort", () => this.#abandon(), { once: true });
   }
 
@@ -109,24 +122,46 @@ export class Speculator {
       fenced ||= this.#ports.tools.find(call.name)?.read_only !== true;
       if (run === undefined) continue;
       this.#runs.delete(run.key);
-      if (fenced) void this.#discard(run, "fenced");
-      else this.#claims.set(call.call, run);
+      if (fenced) void this.#discard(run, { reason: "fenced" });
+      else this.#kept.set(call.call, run);
     }
     // Asked for less often than it was begun is not asked for with something else.
     this.#discardAll((run) => asked.has(run.tool.name) && !inputs.has(run.identity) ? "input_changed" : "not_asked");
   }
 
-  /** The early run that this call takes over, which may still be under way; null if the call must run itself. */
-  async claim(call: string, input: JsonInput, program: string): Promise<Claimed | null> {
-    const early = this.#claims.get(call);
+  /** The early run that is kept for this call, which is about to start; null if there is none. */
+  reserve(call: string): Reserved | null {
+    const early = this.#kept.get(call);
     if (early === undefined) return null;
-    this.#claims.delete(call);
+    this.#kept.delete(call);
+    let isOpen = true;
+    return {
+      claim: (input, program) => {
+        isOpen = false;
+        return this.#claim(early, input, program);
+      },
+      forgo: (why = REFUSED) => {
+        if (isOpen) void this.#discard(early, why);
+        isOpen = false;
+      },
+    };
+  }
+
+  /** A call that has ended, in whatever way, takes nothing over any more. To be told before anything else may start. */
+  forgoEnded(): void {
+    const { turn } = this.#ports.recorder.state;
+    const calls = turn.kind === "running" && turn.phase.kind === "calling" ? turn.phase.calls : [];
+    const open = new Set(calls.flatMap(({ call, status }) => status.kind === "ended" ? [] : [call]));
+    for (const call of [...this.#kept.keys()]) if (!open.has(call)) this.reserve(call)?.forgo();
+  }
+
+  async #claim(early: EarlyRun, input: JsonInput, program: string): Promise<Claimed | null> {
     const { speculation, talk, run } = early;
     const isOther = input.text !== early.input.text;
     const isChanged = await early.program !== program;
     const reason = isOther ? "input_changed" : isChanged ? "stale" : run === null ? null : await this.#whyUnfit(early, run);
     if (reason !== null) {
-      await this.#discard(early, reason);
+      await this.#discard(early, { reason });
       return null;
     }
     void this.#await(early.finished);
@@ -136,7 +171,7 @@ export class Speculator {
   async #settle(early: EarlyRun): Promise<Run | null> {
     const run = await early.finished;
     const reason = await this.#whyUnfit(early, run);
-    if (reason !== null) await this.#discard(early, reason);
+    if (reason !== null) await this.#discard(early, { reason });
     return reason === null ? run : null;
   }
 
@@ -153,10 +188,7 @@ export class Speculator {
 
   /** Ends what nobody has adopted. */
   async close(reason: DiscardReason): Promise<void> {
-    this.endAttempt();
-    for (const run of this.#claims.values()) this.#runs.set(run.speculation, run);
-    this.#claims.clear();
-    this.#discardAll(() => reason);
+    this.#abandon(reason);
     await this.discarded();
   }
 
@@ -183,21 +215,23 @@ export class Speculator {
     return true;
   }
 
-  #abandon(): void {
+  #abandon(reason: DiscardReason = "cancelled"): void {
     this.endAttempt();
-    this.#discardAll(() => "cancelled");
+    for (const call of [...this.#kept.keys()]) this.reserve(call)?.forgo({ reason });
+    this.#discardAll(() => reason);
   }
 
+  /** Those that the reply did not ask for. */
   #discardAll(reason: (run: EarlyRun) => DiscardReason): void {
-    for (const run of this.#runs.values()) void this.#discard(run, reason(run));
+    for (const run of this.#runs.values()) void this.#discard(run, { reason: reason(run) });
     this.#runs.clear();
   }
 
   /** Ends it, if it still runs. Resolves when that is recorded. */
-  #discard({ speculation, stop, finished }: EarlyRun, reason: DiscardReason): Promise<void> {
+  #discard({ speculation, stop, finished }: EarlyRun, why: Why): Promise<void> {
     stop.abort(UNWANTED);
     return this.#await(finished.then(() => {
-      this.#ports.recorder.record({ type: "discard_speculation", at: now(), speculation, reason });
+      this.#ports.recorder.record({ type: "discard_speculation", at: now(), speculation, ...why });
     }));
   }
 

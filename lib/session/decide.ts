@@ -179,7 +179,12 @@ function onSpeculation(state: SessionState, command: SpeculationCommand): readon
         : refuse("settled", `${speculation} has already ended`);
     }
     case "discard_speculation":
-      return [{ type: "speculation_discarded", speculation: command.speculation, reason: command.reason }];
+      return [{
+        type: "speculation_discarded",
+        speculation: command.speculation,
+        reason: command.reason,
+        ...optional("cause", command.cause),
+      }];
   }
 }
 

@@ -110,6 +110,8 @@ export const bodies = {
   speculation_discarded: v.object({
     speculation: SpeculationId,
     reason: v.picklist(["not_asked", "input_changed", "stale", "fenced", "cancelled", "failed"]),
+    /** Of `cancelled`: `refused`, if it was not the turn that was stopped but its call that was not run. */
+    cause: v.optional(v.string()),
   }),
   /** `input_text` is the canonical text, present only if `input` as plain JSON would lose a number's digits. */
   call_allowed: v.object({ call: CallId, input: JsonRecord, input_text: v.optional(v.string()), by: AllowedBy }),
