@@ -8,8 +8,6 @@ import { fingerprint, isAsPlanned, type ProgramDigests, programDigests } from ".
 import type { TurnPorts } from "./turn.ts";
 
 export interface EarlyRun {
-  readonly key: string;
-  /** The key without the count. */
   readonly identity: string;
   readonly speculation: string;
   /** What its program was when it started. */
@@ -24,7 +22,9 @@ export interface EarlyRun {
 }
 
 export interface Wanted {
-  readonly key: string;
+  readonly identity: string;
+  /** Among equal ones, from 1. */
+  readonly number: number;
   readonly tool: Tool;
   readonly input: JsonInput;
 }
@@ -47,8 +47,7 @@ export function startEarly(wanted: Wanted, ports: TurnPorts, cancelled: AbortSig
   }).finally(freed);
   // A failed append ends the turn through the recorder.
   finished.catch(() => undefined);
-  const identity = identityOf(tool.name, input);
-  const early: EarlyRun = { ...wanted, identity, speculation, stop, talk, finished, program: program.then(fingerprint), run: null };
+  const early: EarlyRun = { ...wanted, speculation, stop, talk, finished, program: program.then(fingerprint), run: null };
   return early;
 }
 
@@ -86,18 +85,12 @@ const UNRUN: Run = {
   reaped: [],
 };
 
+/** By this equal calls are known, */
 export function identityOf(name: string, input: JsonInput): string {
   return JSON.stringify([name, input.text]);
 }
 
-/** Counts equal calls, so that the n-th of them has a name of its own. */
-export class Occurrences {
-  readonly #counts = new Map<string, number>();
-
-  key(name: string, input: JsonInput): string {
-    const base = identityOf(name, input);
-    const count = (this.#counts.get(base) ?? 0) + 1;
-    this.#counts.set(base, count);
-    return `${count}:${base}`;
-  }
+/** and by this the n-th of them. */
+export function keyOf(identity: string, number: number): string {
+  return `${number}:${identity}`;
 }

@@ -14,12 +14,13 @@ import type { JsonInput } from "../session/json.ts";
 import type { Run } from "../session/launch.ts";
 import { UNWANTED } from "../supervisor/first-cause.ts";
 import type { Tool } from "../tools/tool.ts";
-import { type EarlyRun, identityOf, Occurrences, startEarly, type Wanted } from "./early-run.ts";
+import { type EarlyRun, identityOf, keyOf, startEarly, type Wanted } from "./early-run.ts";
 import type { EarlyTalk } from "./early-talk.ts";
 import { whyUnfit } from "./fitness.ts";
 import { now } from "./ids.ts";
 import type { Slots } from "./slots.ts";
 import type { TurnPorts, TurnSignals } from "./turn.ts";
+import { WrittenCalls } from "./written-calls.ts";
 
 type Why = Omit<EventBody<"speculation_discarded">, "speculation">;
 type DiscardReason = Why["reason"];
@@ -49,15 +50,12 @@ export class Speculator {
   readonly #signals: TurnSignals;
   readonly #slots: Slots;
   readonly #runs = new Map<string, EarlyRun>();
-  readonly #queue: Wanted[] = [];
+  /** What waits for a place, by key. */
+  readonly #queue = new Map<string, Wanted>();
   /** Those that the reply asks for, by the calls that have not begun to start. */
   readonly #kept = new Map<string, EarlyRun>();
   readonly #settling = new Set<Promise<void>>();
-  #seen = new Occurrences();
-  /** Where the calls announced in this attempt stand, by their order. */
-  readonly #announced = new Map<number, number>();
-  /** Which of these are not of a read-only tool. */
-  readonly #fences = new Set<number>();
+  readonly #written = new WrittenCalls();
   #open = false;
 
   constructor(ports: TurnPorts, signals: TurnSignals, slots: Slots) {
@@ -69,64 +67,72 @@ export class Speculator {
     for (const signal of [signals.stop, signals.now]) signal.addEventListener("abort", () => this.#abandon(), { once: true });
   }
 
-  /** A new attempt at the step's reply. */
+  /** A new attempt at the step's reply, or the same one from its beginning. */
   beginAttempt(): void {
-    this.#seen = new Occurrences();
-    this.#queue.length = 0;
-    this.#announced.clear();
-    this.#fences.clear();
-    this.#open = this.#ports.speculate;
+    const { stop, now } = this.#signals;
+    this.#queue.clear();
+    this.#written.clear();
+    this.#open = this.#ports.speculate && !stop.aborted && !now.aborted;
   }
 
   /** The model has begun to write a call of this name, or has written more of the name. */
   announce(position: number, name: string): void {
-    const order = this.#announced.get(position) ?? this.#announced.size;
-    this.#announced.set(position, order);
-    if (this.#ports.tools.find(name)?.read_only === true) this.#fences.delete(order);
-    else this.#fences.add(order);
+    this.#written.announce(position, this.#ports.tools.find(name)?.read_only === true);
   }
 
   /** A call's arguments are complete. */
   offer(position: number, name: string, text: string): void {
-    const order = this.#announced.get(position) ?? Infinity;
-    if (!this.#open || order >= Math.min(...this.#fences)) return;
+    if (!this.#open || this.#written.isFenced(position)) return;
     const tool = this.#ports.tools.find(name);
     const parsed = parseArguments(text);
-    if (tool === undefined || parsed.kind !== "input") return;
-    const key = this.#seen.key(name, parsed.input);
-    if (this.#runs.has(key)) return;
-    const input = this.#allowedEarly(tool, text);
-    if (input === null) return;
-    this.#queue.push({ key, tool, input });
+    const identity = tool === undefined || parsed.kind !== "input" ? null : identityOf(name, parsed.input);
+    this.#written.ask(position, identity);
+    if (tool === undefined || identity === null) return;
+    const number = this.#firstMissing(identity);
+    const input = number === null ? null : this.#allowedEarly(tool, text);
+    if (number === null || input === null) return;
+    this.#queue.set(keyOf(identity, number), { identity, number, tool, input });
     this.#startQueued();
+  }
+
+  /** Of as many runs as the reply asks for by now, the first that there is not. */
+  #firstMissing(identity: string): number | null {
+    const count = this.#written.count(identity);
+    for (let number = 1; number <= count; number++) {
+      const key = keyOf(identity, number);
+      if (!this.#runs.has(key) && !this.#queue.has(key)) return number;
+    }
+    return null;
   }
 
   /** The attempt has ended without a reply: nothing more starts until the next one. */
   endAttempt(): void {
     this.#open = false;
-    this.#queue.length = 0;
+    this.#queue.clear();
   }
 
   /** The reply is recorded: runs that it asks for are kept for their calls, the others end. */
   commit(calls: readonly RequestedCall[]): void {
     this.endAttempt();
-    const seen = new Occurrences();
+    const counts = new Map<string, number>();
     const asked = new Set<string>();
-    const inputs = new Set<string>();
     let fenced = false;
     for (const call of calls) {
       asked.add(call.name);
       const parsed = parseArguments(call.arguments);
-      if (parsed.kind === "input") inputs.add(identityOf(call.name, parsed.input));
-      const run = parsed.kind === "input" ? this.#runs.get(seen.key(call.name, parsed.input)) : undefined;
       fenced ||= this.#ports.tools.find(call.name)?.read_only !== true;
+      if (parsed.kind !== "input") continue;
+      const identity = identityOf(call.name, parsed.input);
+      const number = (counts.get(identity) ?? 0) + 1;
+      counts.set(identity, number);
+      const run = this.#runs.get(keyOf(identity, number));
       if (run === undefined) continue;
-      this.#runs.delete(run.key);
+      this.#runs.delete(keyOf(identity, number));
       if (fenced) void this.#discard(run, { reason: "fenced" });
       else this.#kept.set(call.call, run);
     }
     // Asked for less often than it was begun is not asked for with something else.
-    this.#discardAll((run) => asked.has(run.tool.name) && !inputs.has(run.identity) ? "input_changed" : "not_asked");
+    this.#discardAll((run) => asked.has(run.tool.name) && !counts.has(run.identity) ? "input_changed" : "not_asked");
   }
 
   /** The early run that is kept for this call, which is about to start; null if there is none. */
@@ -200,19 +206,20 @@ export class Speculator {
   }
 
   #startQueued(): void {
-    while (this.#open && this.#queue.length > 0 && this.#slots.tryTake()) {
-      const wanted = this.#queue.shift();
-      if (wanted === undefined || !this.#start(wanted)) this.#slots.release();
+    for (const [key, wanted] of this.#queue) {
+      // The call may have come to ask for something else meanwhile.
+      const isWanted = wanted.number <= this.#written.count(wanted.identity);
+      if (isWanted && !(this.#open && this.#slots.tryTake())) return;
+      this.#queue.delete(key);
+      if (isWanted && !this.#start(key, wanted)) this.#slots.release();
     }
   }
 
   /** False if there is nothing to start. */
-  #start(wanted: Wanted): boolean {
-    if (this.#runs.has(wanted.key)) return false;
+  #start(key: string, wanted: Wanted): boolean {
     const run = startEarly(wanted, this.#ports, this.#signals.now, () => this.#slots.release());
-    if (run === null) return false;
-    this.#runs.set(run.key, run);
-    return true;
+    if (run !== null) this.#runs.set(key, run);
+    return run !== null;
   }
 
   #abandon(reason: DiscardReason = "cancelled"): void {
