@@ -4,6 +4,7 @@ import type { Command } from "../session/command.ts";
 import type { Run } from "../session/launch.ts";
 import type { Outcome, ReapedProcess } from "../session/outcome.ts";
 import type { CallState } from "../session/state.ts";
+import type { Place } from "./call-line.ts";
 import { now } from "./ids.ts";
 import { recordNotices, refuseInherited } from "./judge-call.ts";
 import { fingerprint, isAsPlanned, programDigests } from "./program.ts";
@@ -39,26 +40,45 @@ async function startAllowed(
   if (!tool.read_only) await speculator.discarded();
   const plan = tool.plan(input, ports.planContext(call.call, ports.approver));
   if (plan.kind === "unable") return endUnstarted(call, ports, plan.problem);
-  const digests = await programDigests(plan);
-  if (!isAsPlanned(plan, digests)) {
-    early?.forgo({ reason: "stale" });
-    return endUnstarted(call, ports, changedProgram(call.name));
+  const place = turn.line.join(orderOf(call, ports));
+  try {
+    await startInPlace({ call: call.call, tool, input, plan }, early, place, turn);
+  } finally {
+    place.leave();
   }
-  const claimed = await early?.claim(input, fingerprint(digests)) ?? null;
-  const planned = { call: call.call, tool, input, plan, digests };
-  if (claimed !== null) return await recordCall(planned, turn, (durable) => takeOver(claimed, planned, durable, turn));
+}
+
+/** Gets ready at once, and starts when the calls before it have. */
+async function startInPlace(call: Omit<PlannedCall, "digests">, early: Reserved | null, place: Place, turn: Turn): Promise<void> {
+  const digests = await programDigests(call.plan);
+  const isChanged = !isAsPlanned(call.plan, digests);
+  if (isChanged) early?.forgo({ reason: "stale" });
+  const claimed = isChanged ? null : await early?.claim(call.input, fingerprint(digests)) ?? null;
+  await place.first();
+  if (isChanged) return endUnstarted(call, turn.ports, changedProgram(call.tool.name));
+  const planned = { ...call, digests };
+  if (claimed !== null) {
+    if (claimed.ended) place.stayToEnd();
+    return await recordCall(planned, place, turn, (durable) => takeOver(claimed, planned, durable, turn, () => place.leave()));
+  }
   // Nothing new begins once the turn is to stop: the call is settled with it.
   if (!await turn.slots.take(AbortSignal.any([turn.signals.stop, turn.signals.now]))) return;
   try {
-    await recordCall(planned, turn, (durable) => runCall(planned, durable, turn));
+    await recordCall(planned, place, turn, (durable) => runCall(planned, durable, turn));
   } finally {
     turn.slots.release();
   }
 }
 
+function orderOf({ call }: CallState, { recorder: { state: { turn } } }: TurnPorts): number {
+  const calls = turn.kind === "running" && turn.phase.kind === "calling" ? turn.phase.calls : [];
+  return calls.findIndex((each) => each.call === call);
+}
+
 /** The intent, then the run, then its end, then whoever is told of it. */
 async function recordCall(
   { call, tool, input, plan, digests }: PlannedCall,
+  place: Place,
   { ports, signals, notes }: Turn,
   perform: (durable: Promise<void>) => Promise<Performed>,
 ): Promise<void> {
@@ -70,10 +90,12 @@ async function recordCall(
     worker: plan.kind === "remote" ? plan.worker : ports.supervisor.workerOf(ports.session),
     ...digests,
   });
+  place.started();
   const { run, speculation } = await perform(durable);
   notes.unanswered ||= run.child?.unanswered === true;
   const end = toEnd(call, run, readRun(tool, run, input), plan, ports);
   ports.recorder.mustRecord(speculation === undefined ? end : { ...end, speculation });
+  place.leave();
   const { text, is_error } = end.result;
   if (run.outcome.kind === "not_started") return;
   recordNotices(
@@ -99,12 +121,12 @@ export async function settleLostCall(call: CallState, { ports }: Turn): Promise<
   });
 }
 
-function endUnstarted(call: CallState, ports: TurnPorts, problem: string): void {
+function endUnstarted({ call }: Pick<CallState, "call">, ports: TurnPorts, problem: string): void {
   const outcome: Outcome = { kind: "not_started", reason: "cannot_start" };
   ports.recorder.mustRecord({
     type: "end_call",
     at: now(),
-    call: call.call,
+    call,
     outcome,
     result: { is_error: true, text: problem },
     duration_ms: 0,

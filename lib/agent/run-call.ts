@@ -47,12 +47,16 @@ export async function runCall({ call, plan }: PlannedCall, durable: Promise<void
   return { run };
 }
 
-/** What the early run says is the call's from now on. If it does not end well the call runs itself, and that is taken back. */
+/**
+ * What the early run says is the call's from now on. If it does not end well the call runs itself, and that is taken back;
+ * `onUnfit` is called before.
+ */
 export async function takeOver(
-  { talk, speculation, settle }: Claimed,
+  { talk, speculation, settled }: Claimed,
   planned: PlannedCall,
   durable: Promise<void>,
   turn: Turn,
+  onUnfit: () => void,
 ): Promise<Performed> {
   const { call } = planned;
   const { feed, session } = turn.ports;
@@ -67,8 +71,9 @@ export async function takeOver(
   // A failed append ends the turn through the recorder.
   telling.catch(() => undefined);
   // What has ended needs no start of its own on disk before its end: both ride with one commit.
-  const run = await settle();
-  if (run !== null) return { run, speculation };
+  const end = await settled;
+  if (end !== null) return end.adopted ? { run: end.run, speculation } : { run: end.run };
+  onUnfit();
   await telling;
   if (printed) feed.tell({ type: "call_output", session, call, stream: "stdout", text: "", whole: true });
   return await runAfterAll(planned, turn);

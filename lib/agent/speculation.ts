@@ -32,8 +32,16 @@ const REFUSED: Why = { reason: "cancelled", cause: "refused" };
 export interface Claimed {
   readonly speculation: string;
   readonly talk: EarlyTalk;
-  /** Its run, once it has ended; null if that does not fit after all, and the call must run itself. */
-  settle(): Promise<Run | null>;
+  /** Whether it has ended by now. */
+  readonly ended: boolean;
+  /** Its end; null if that does not fit after all, and the call must run itself. */
+  readonly settled: Promise<Settled | null>;
+}
+
+export interface Settled {
+  readonly run: Run;
+  /** False of one that was ended together with the turn: the call ends so too, but its result is not used. */
+  readonly adopted: boolean;
 }
 
 /** What is kept for a call. */
@@ -162,29 +170,33 @@ export class Speculator {
   }
 
   async #claim(early: EarlyRun, input: JsonInput, program: string): Promise<Claimed | null> {
-    const { speculation, talk, run } = early;
+    const { speculation, talk } = early;
     const isOther = input.text !== early.input.text;
-    const isChanged = await early.program !== program;
-    const reason = isOther ? "input_changed" : isChanged ? "stale" : run === null ? null : await this.#whyUnfit(early, run);
-    if (reason !== null) {
-      await this.#discard(early, { reason });
+    if (isOther || await early.program !== program) {
+      await this.#discard(early, { reason: isOther ? "input_changed" : "stale" });
       return null;
     }
     void this.#await(early.finished);
-    return { speculation, talk, settle: async () => run ?? await this.#settle(early) };
+    const settled = this.#settle(early);
+    // A failed append ends the turn through the recorder.
+    settled.catch(() => undefined);
+    if (early.run !== null && await settled === null) return null;
+    return {
+      speculation,
+      talk,
+      settled,
+      get ended() {
+        return early.run !== null;
+      },
+    };
   }
 
-  async #settle(early: EarlyRun): Promise<Run | null> {
+  async #settle(early: EarlyRun): Promise<Settled | null> {
     const run = await early.finished;
-    const reason = await this.#whyUnfit(early, run);
-    if (reason !== null) await this.#discard(early, { reason });
-    return reason === null ? run : null;
-  }
-
-  /** One that was ended together with the turn fits as it ended: the call would have ended so too. */
-  async #whyUnfit(early: EarlyRun, run: Run): Promise<DiscardReason | null> {
-    if (run.outcome.kind === "cancelled" && this.#signals.now.aborted) return null;
-    return await whyUnfit(early, run, this.#ports.planContext(null).workspace);
+    const reason = await whyUnfit(early, run, this.#ports.planContext(null).workspace);
+    if (reason === null) return { run, adopted: true };
+    await this.#discard(early, { reason });
+    return reason === "cancelled" && this.#signals.now.aborted ? { run, adopted: false } : null;
   }
 
   /** Resolves when all that was thrown away has ended and is recorded. */
