@@ -1,6 +1,7 @@
 /** The run of one call that may run: start, record the end. */
 import { inputDigest } from "../gate/authorize.ts";
 import type { Command } from "../session/command.ts";
+import { toChildSpeculation } from "../session/early-runs.ts";
 import type { Run } from "../session/launch.ts";
 import type { Outcome, ReapedProcess } from "../session/outcome.ts";
 import type { CallState } from "../session/state.ts";
@@ -148,7 +149,7 @@ function toEnd(
     outcome: run.outcome,
     result,
     duration_ms: Math.round(run.duration_ms * 10) / 10,
-    ...(run.child === undefined ? {} : { usage: run.child.usage }),
+    ...(run.child === undefined ? {} : { usage: run.child.usage, ...toChildSpeculation(run.child.speculation) }),
     ...(truncated === undefined ? {} : { truncated }),
     ...(changes.length === 0 ? {} : { changes }),
     ...(withheld.length === 0 ? {} : { exports_withheld: [...withheld] }),

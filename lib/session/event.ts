@@ -143,6 +143,8 @@ export const bodies = {
     speculation: v.optional(SpeculationId),
     /** Of the session that worked for this call. */
     usage: v.optional(Usage),
+    /** What early runs of that session, and of those that worked for it, were worth; absent: nothing. */
+    child_speculation: v.optional(v.object({ saved_ms: milliseconds, wasted: natural, wasted_ms: milliseconds })),
     truncated: v.optional(Truncated),
     exports_withheld: v.optional(v.array(WithheldExport)),
     env_withheld: v.optional(v.array(v.string())),
