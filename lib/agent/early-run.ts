@@ -21,6 +21,22 @@ export interface EarlyRun {
   run: Run | null;
 }
 
+/** An early run that a call has taken over. */
+export interface Claimed {
+  readonly speculation: string;
+  readonly talk: EarlyTalk;
+  /** Whether it has ended by now. */
+  readonly ended: boolean;
+  /** Its end; null if that does not fit after all, and the call must run itself. */
+  readonly settled: Promise<Settled | null>;
+}
+
+export interface Settled {
+  readonly run: Run;
+  /** False of one that was ended together with the turn: the call ends so too, but its result is not used. */
+  readonly adopted: boolean;
+}
+
 export interface Wanted {
   readonly identity: string;
   /** Among equal ones, from 1. */

@@ -5,10 +5,10 @@ import type { Run } from "../session/launch.ts";
 import { unstarted } from "../supervisor/process.ts";
 import { toLiveEvent, WireMessage } from "../tools/sdk/wire.ts";
 import type { Plan, Tool } from "../tools/tool.ts";
+import type { Claimed } from "./early-run.ts";
 import type { Said } from "./early-talk.ts";
 import { now } from "./ids.ts";
 import { fingerprint, type ProgramDigests, programDigests } from "./program.ts";
-import type { Claimed } from "./speculation.ts";
 import type { Turn, TurnPorts } from "./turn.ts";
 
 export type ReadyPlan = Exclude<Plan, { kind: "unable" }>;

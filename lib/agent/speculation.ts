@@ -11,11 +11,9 @@
 import type { EventBody, RequestedCall } from "../session/event.ts";
 import { parseArguments } from "../session/arguments.ts";
 import type { JsonInput } from "../session/json.ts";
-import type { Run } from "../session/launch.ts";
 import { UNWANTED } from "../supervisor/first-cause.ts";
 import type { Tool } from "../tools/tool.ts";
-import { type EarlyRun, identityOf, keyOf, startEarly, type Wanted } from "./early-run.ts";
-import type { EarlyTalk } from "./early-talk.ts";
+import { type Claimed, type EarlyRun, identityOf, keyOf, type Settled, startEarly, type Wanted } from "./early-run.ts";
 import { whyUnfit } from "./fitness.ts";
 import { now } from "./ids.ts";
 import type { Slots } from "./slots.ts";
@@ -27,22 +25,6 @@ type DiscardReason = Why["reason"];
 
 /** Its call was not allowed, or could not start. */
 const REFUSED: Why = { reason: "cancelled", cause: "refused" };
-
-/** An early run that a call has taken over. */
-export interface Claimed {
-  readonly speculation: string;
-  readonly talk: EarlyTalk;
-  /** Whether it has ended by now. */
-  readonly ended: boolean;
-  /** Its end; null if that does not fit after all, and the call must run itself. */
-  readonly settled: Promise<Settled | null>;
-}
-
-export interface Settled {
-  readonly run: Run;
-  /** False of one that was ended together with the turn: the call ends so too, but its result is not used. */
-  readonly adopted: boolean;
-}
 
 /** What is kept for a call. */
 export interface Reserved {
