@@ -50,11 +50,29 @@ function writeTranscript(out: Out, id: string, { header, speculation }: SessionS
       if (line !== null && line !== "") out.write(`${line}\n`);
     }
   }
-  const { saved_ms, wasted, wasted_ms } = speculation;
+  const children = worthOfChildren(rows);
+  const [saved_ms, wasted_ms] = [speculation.saved_ms - children.saved_ms, speculation.wasted_ms - children.wasted_ms];
   if (early.size > 0) {
-    const thrown = `${wasted} of ${early.size} were thrown away (${seconds(wasted_ms)})`;
+    const thrown = `${speculation.wasted - children.wasted} of ${early.size} were thrown away (${seconds(wasted_ms)})`;
     out.write(`${dim(`early runs saved ${seconds(saved_ms)}, ${thrown}`)}\n`);
   }
+  if (children.saved_ms + children.wasted > 0) {
+    const thrown = `${children.wasted} were thrown away (${seconds(children.wasted_ms)})`;
+    out.write(`${dim(`early runs of sessions that worked for it saved ${seconds(children.saved_ms)}, ${thrown}`)}\n`);
+  }
+}
+
+/** What early runs were worth in sessions that worked for this one: its own sums have that in them. */
+function worthOfChildren(rows: readonly LogRow[]): { readonly saved_ms: number; readonly wasted: number; readonly wasted_ms: number } {
+  const sum = { saved_ms: 0, wasted: 0, wasted_ms: 0 };
+  for (const row of rows) {
+    if (row.kind === "damaged" || !isKnown(row.event) || row.event.type !== "call_ended") continue;
+    const { saved_ms = 0, wasted = 0, wasted_ms = 0 } = row.event.child_speculation ?? {};
+    sum.saved_ms += saved_ms;
+    sum.wasted += wasted;
+    sum.wasted_ms += wasted_ms;
+  }
+  return sum;
 }
 
 function seconds(milliseconds: number): string {
@@ -63,7 +81,8 @@ function seconds(milliseconds: number): string {
 
 function discardOf(event: SessionEvent, early: ReadonlyMap<string, string>, { colors }: Out): string | null {
   if (event.type !== "speculation_discarded") return null;
-  return colors.dim(`  ${oneLine(early.get(event.speculation) ?? "?", 64)} ran early and was thrown away: ${event.reason}`);
+  const { speculation, reason, cause = reason } = event;
+  return colors.dim(`  ${oneLine(early.get(speculation) ?? "?", 64)} ran early and was thrown away: ${oneLine(cause, 64)}`);
 }
 
 /** What was said, by either side; and how a turn ended, if not well. */

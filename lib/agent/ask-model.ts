@@ -9,6 +9,7 @@ import { entriesOf, transcript } from "../session/transcript.ts";
 import type { Tool } from "../tools/tool.ts";
 import { newCallId, now } from "./ids.ts";
 import { withCost } from "./prices.ts";
+import { ToldReply } from "./told-reply.ts";
 import type { Turn } from "./turn.ts";
 
 type AskModel = Extract<Effect, { kind: "ask_model" }>;
@@ -47,27 +48,25 @@ async function readReply(
   effect: AskModel,
   abort: AbortSignal,
 ): Promise<ModelReply> {
-  const where = { session: ports.session, step: effect.step, attempt: effect.attempt };
+  const told = new ToldReply({ session: ports.session, step: effect.step, attempt: effect.attempt }, (event) => ports.feed.tell(event));
   for await (const event of ports.model.stream(request, abort)) {
     notes.answered = true;
     switch (event.type) {
-      case "text":
-        ports.feed.tell({ type: "text_delta", ...where, text: event.text });
-        break;
-      case "reasoning":
-        ports.feed.tell({ type: "reasoning_delta", ...where, text: event.text });
-        break;
       case "call_announced":
         speculator.announce(event.position, event.name);
         if (isModule(ports.tools.find(event.name))) ports.supervisor.warmModule(ports.session);
-        ports.feed.tell({ type: "status", ...where, status: "call_announced", text: event.name });
         break;
       case "call_ready":
         speculator.offer(event.position, event.name, event.arguments);
         break;
+      case "restarted":
+        speculator.beginAttempt();
+        break;
       case "finished":
+        told.end();
         return event.reply;
     }
+    if (event.type !== "call_ready") told.take(event);
   }
   throw new ModelError("transport", "The model's stream ended before the reply was finished");
 }

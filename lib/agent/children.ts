@@ -2,6 +2,7 @@
  * Sessions that work for a call of another: `delegate` and `task_assign`. A child is a session like any other, linked in
  * its first event; it shares the model, the gate and the supervisor of its parent, and ends with the parent's call.
  */
+import { worthOf } from "../session/early-runs.ts";
 import { NOTHING_CAPTURED, type Run } from "../session/launch.ts";
 import type { ChildBrief, Children, ChildRun } from "../tools/tool.ts";
 import type { Approver } from "./approver.ts";
@@ -48,7 +49,9 @@ async function runChild(
 
 /** As much of its use as is recorded, of a child that could not go on. */
 function usedBy(child: Session | null): Pick<Run, "child"> {
-  return child === null ? {} : { child: { usage: child.recorded().usage, unanswered: false } };
+  return child === null
+    ? {}
+    : { child: { usage: child.recorded().usage, speculation: worthOf(child.recorded().speculation), unanswered: false } };
 }
 
 /** A question of the child's child has its session already. */
@@ -62,7 +65,7 @@ function emptyRun(duration_ms: number): Omit<Run, "outcome"> {
 }
 
 function toRun(result: TurnResult, duration_ms: number, now: AbortSignal): Run {
-  const run = { ...emptyRun(duration_ms), child: { usage: result.usage, unanswered: result.unanswered } };
+  const run = { ...emptyRun(duration_ms), child: { usage: result.usage, speculation: result.speculation, unanswered: result.unanswered } };
   if (now.aborted) return { ...run, outcome: { kind: "cancelled" } };
   return { ...run, outcome: { kind: "returned" }, reply: toReply(result) };
 }

@@ -8,8 +8,6 @@ import { isAsPlanned, type ProgramDigests, programDigests, programFingerprint, s
 import type { TurnPorts } from "./turn.ts";
 
 export interface EarlyRun {
-  readonly key: string;
-  /** The key without the count. */
   readonly identity: string;
   readonly speculation: string;
   /** What its program was when it started. */
@@ -23,8 +21,26 @@ export interface EarlyRun {
   run: Run | null;
 }
 
+/** An early run that a call has taken over. */
+export interface Claimed {
+  readonly speculation: string;
+  readonly talk: EarlyTalk;
+  /** Whether it has ended by now. */
+  readonly ended: boolean;
+  /** Its end; null if that does not fit after all, and the call must run itself. */
+  readonly settled: Promise<Settled | null>;
+}
+
+export interface Settled {
+  readonly run: Run;
+  /** False of one that was ended together with the turn: the call ends so too, but its result is not used. */
+  readonly adopted: boolean;
+}
+
 export interface Wanted {
-  readonly key: string;
+  readonly identity: string;
+  /** Among equal ones, from 1. */
+  readonly number: number;
   readonly tool: Tool;
   readonly input: JsonInput;
 }
@@ -49,8 +65,7 @@ export function startEarly(wanted: Wanted, ports: TurnPorts, cancelled: AbortSig
   }).finally(freed);
   // A failed append ends the turn through the recorder.
   finished.catch(() => undefined);
-  const identity = identityOf(tool.name, input);
-  const early: EarlyRun = { ...wanted, identity, speculation, stop, talk, finished, program, run: null };
+  const early: EarlyRun = { ...wanted, speculation, stop, talk, finished, program, run: null };
   return early;
 }
 
@@ -92,18 +107,12 @@ const UNRUN: Run = {
   reaped: [],
 };
 
+/** By this equal calls are known, */
 export function identityOf(name: string, input: JsonInput): string {
   return JSON.stringify([name, input.text]);
 }
 
-/** Counts equal calls, so that the n-th of them has a name of its own. */
-export class Occurrences {
-  readonly #counts = new Map<string, number>();
-
-  key(name: string, input: JsonInput): string {
-    const base = identityOf(name, input);
-    const count = (this.#counts.get(base) ?? 0) + 1;
-    this.#counts.set(base, count);
-    return `${count}:${base}`;
-  }
+/** and by this the n-th of them. */
+export function keyOf(identity: string, number: number): string {
+  return `${number}:${identity}`;
 }

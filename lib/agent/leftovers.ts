@@ -1,10 +1,11 @@
 /** What a runtime that died left behind in a session: processes, child sessions, and the turn itself. */
 import { JournalHeld, type Lease, type LogRow, type SessionSummary } from "../journal/journal.ts";
-import type { Command } from "../session/command.ts";
+import type { ChildUse, Command } from "../session/command.ts";
 import { decide } from "../session/decide.ts";
+import { addWorth, noEarlyRuns } from "../session/early-runs.ts";
 import { isKnown, type SessionEvent } from "../session/event.ts";
 import { fold } from "../session/evolve.ts";
-import { addUsage, type Usage } from "../session/outcome.ts";
+import { addUsage } from "../session/outcome.ts";
 import { initialState, type SessionState } from "../session/state.ts";
 import { mayHaveStarted } from "../session/unread.ts";
 import type { ProcessIdentity } from "../session/launch.ts";
@@ -28,8 +29,8 @@ const PARENT_GONE: StopReason = { reason: "cancelled", detail: "the session that
  * Sessions that worked for a call which nobody runs any more: their open turns are closed, unless a runtime has taken one
  * up. What they have used, by the call; their own children's use is in it, as closing them records that first.
  */
-export async function closeChildren(ground: SessionGround, state: SessionState): Promise<ReadonlyMap<string, Usage>> {
-  const used = new Map<string, Usage>();
+export async function closeChildren(ground: SessionGround, state: SessionState): Promise<ReadonlyMap<string, ChildUse>> {
+  const used = new Map<string, ChildUse>();
   const running = runningCalls(state);
   if (running.length === 0) return used;
   const since = running.map((call) => call.since).reduce((first, each) => each < first ? each : first);
@@ -40,13 +41,14 @@ export async function closeChildren(ground: SessionGround, state: SessionState):
     const { state: child } = await readState(ground.journal, session);
     if (child.header?.parent?.session !== state.session) continue;
     if (status === "interrupted") await closeTurn(ground, session, PARENT_GONE);
-    const { usage } = (await readState(ground.journal, session, child)).state;
-    used.set(call, addUsage(used.get(call) ?? NOTHING_USED, usage));
+    const { usage, speculation } = (await readState(ground.journal, session, child)).state;
+    const before = used.get(call) ?? NOTHING_USED;
+    used.set(call, { usage: addUsage(before.usage, usage), speculation: addWorth(before.speculation, speculation) });
   }
   return used;
 }
 
-const NOTHING_USED: Usage = { input_tokens: 0, output_tokens: 0 };
+const NOTHING_USED: ChildUse = { usage: { input_tokens: 0, output_tokens: 0 }, speculation: noEarlyRuns };
 
 /**
  * Closes the open turn of a session that nobody drives: calls that had started end as `unknown`, the others are not

@@ -8,6 +8,7 @@
 import { type Effect, next } from "../session/next.ts";
 import { lastText } from "../session/transcript.ts";
 import { askModel } from "./ask-model.ts";
+import { CallLine } from "./call-line.ts";
 import { now } from "./ids.ts";
 import { answerCall, authorizeCall } from "./judge-call.ts";
 import { settleLostCall, startCall } from "./perform-call.ts";
@@ -22,9 +23,10 @@ export async function runTurn(ports: TurnPorts, signals: TurnSignals, notes: Tur
   const ending = AbortSignal.any([signals.now, failed.signal]);
   const slots = new Slots(ports.limits.parallel_reads);
   const speculator = new Speculator(ports, { stop: signals.stop, now: ending }, slots);
-  const turn: Turn = { ports, notes, speculator, slots, signals: { stop: signals.stop, now: ending } };
+  const turn: Turn = { ports, notes, speculator, slots, line: new CallLine(), signals: { stop: signals.stop, now: ending } };
   try {
     for (;;) {
+      speculator.forgoEnded();
       const stopping = signals.stop.aborted || signals.now.aborted;
       if (!stopping) startAll(next(ports.recorder.state, ports.limits), flight, turn);
       if (flight.size === 0) break;

@@ -4,7 +4,8 @@
  *
  * N1  It says what a reader has that was there from the beginning.
  * N2  It is bounded: of more the end is kept, and `omitted` says how much is missing before it.
- * N3  Each of its parts begins with an event that is `whole`: it replaces what a reader may have of that part.
+ * N3  Each of its parts begins with an event that is `whole`: it replaces what a reader may have of that part. What a
+ *     reply had before it began anew is taken back first, as it may have parts no more.
  */
 import { isKnown, type StoredEvent } from "../session/event.ts";
 import type { LiveEvent } from "../session/live.ts";
@@ -29,6 +30,8 @@ type Stream = Extract<LiveEvent, { type: "call_output" }>["stream"];
 interface Draft {
   readonly step: number;
   readonly attempt: number;
+  /** It began anew: a reader may have what was told of it before. */
+  readonly anew: boolean;
   readonly text: KeptEnd<"text">;
   readonly reasoning: KeptEnd<"reasoning">;
   readonly announced: string[];
@@ -92,7 +95,7 @@ export class LiveNow {
     if (step === undefined || attempt === undefined) {
       this.#statuses.delete(call);
       if (this.#statuses.size < MOST_CALLS && JSON.stringify(event).length <= STATUS_CHARACTERS) this.#statuses.set(call, event);
-    } else if (status === "superseded") this.#draft = null;
+    } else if (status === "superseded") this.#draft = newDraft(step, attempt, true);
     else if (status === "call_announced") {
       const { announced } = this.#draftOf({ step, attempt });
       if (announced.length < MOST_ANNOUNCED) announced.push(text.slice(0, NAME_CHARACTERS).toWellFormed());
@@ -101,8 +104,7 @@ export class LiveNow {
 
   #draftOf({ step, attempt }: Pick<Draft, "step" | "attempt">): Draft {
     if (this.#draft?.step === step && this.#draft.attempt === attempt) return this.#draft;
-    const [text, reasoning] = [new KeptEnd<"text">(TEXT_CHARACTERS), new KeptEnd<"reasoning">(TEXT_CHARACTERS)];
-    return this.#draft = { step, attempt, text, reasoning, announced: [] };
+    return this.#draft = newDraft(step, attempt, false);
   }
 
   #outputOf(call: string): KeptEnd<Stream> | undefined {
@@ -115,8 +117,9 @@ export class LiveNow {
 
   *#draftEvents(): Generator<LiveEvent> {
     if (this.#draft === null) return;
-    const { step, attempt, text, reasoning, announced } = this.#draft;
+    const { step, attempt, anew, text, reasoning, announced } = this.#draft;
     const where = { session: this.#session, step, attempt };
+    if (anew) yield { type: "status", ...where, status: "superseded" };
     yield* reasoning.events((piece) => ({ type: "reasoning_delta", ...where, text: piece }));
     yield* text.events((piece) => ({ type: "text_delta", ...where, text: piece }));
     for (const [index, name] of announced.entries()) {
@@ -134,6 +137,11 @@ export class LiveNow {
   *#statusEvents(): Generator<LiveEvent> {
     for (const status of this.#statuses.values()) yield { ...status, whole: true };
   }
+}
+
+function newDraft(step: number, attempt: number, anew: boolean): Draft {
+  const [text, reasoning] = [new KeptEnd<"text">(TEXT_CHARACTERS), new KeptEnd<"reasoning">(TEXT_CHARACTERS)];
+  return { step, attempt, anew, text, reasoning, announced: [] };
 }
 
 /** Pieces are joined up to this. */

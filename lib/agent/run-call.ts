@@ -5,10 +5,10 @@ import type { Run } from "../session/launch.ts";
 import { unstarted } from "../supervisor/unstarted.ts";
 import { toLiveEvent, WireMessage } from "../tools/sdk/wire.ts";
 import type { Plan, Tool } from "../tools/tool.ts";
+import type { Claimed } from "./early-run.ts";
 import type { Said } from "./early-talk.ts";
 import { now } from "./ids.ts";
 import { type ProgramDigests, programFingerprint } from "./program.ts";
-import type { Claimed } from "./speculation.ts";
 import type { Turn, TurnPorts } from "./turn.ts";
 
 export type ReadyPlan = Exclude<Plan, { kind: "unable" }>;
@@ -49,12 +49,16 @@ export async function runCall({ call, plan }: PlannedCall, durable: Promise<void
   return { run };
 }
 
-/** What the early run says is the call's from now on. If it does not end well the call runs itself, and that is taken back. */
+/**
+ * What the early run says is the call's from now on. If it does not end well the call runs itself, and that is taken back;
+ * `onUnfit` is called before.
+ */
 export async function takeOver(
-  { talk, speculation, settle }: Claimed,
+  { talk, speculation, settled }: Claimed,
   planned: PlannedCall,
   durable: Promise<void>,
   turn: Turn,
+  onUnfit: () => void,
 ): Promise<Performed> {
   const { call } = planned;
   const { feed, session } = turn.ports;
@@ -69,8 +73,9 @@ export async function takeOver(
   // A failed append ends the turn through the recorder.
   telling.catch(() => undefined);
   // What has ended needs no start of its own on disk before its end: both ride with one commit.
-  const run = await settle();
-  if (run !== null) return { run, speculation };
+  const end = await settled;
+  if (end !== null) return end.adopted ? { run: end.run, speculation } : { run: end.run };
+  onUnfit();
   await telling;
   if (printed) feed.tell({ type: "call_output", session, call, stream: "stdout", text: "", whole: true });
   return await runAfterAll(planned, turn);

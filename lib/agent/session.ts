@@ -3,6 +3,7 @@ import type { Lease } from "../journal/journal.ts";
 import { worthOf } from "../session/early-runs.ts";
 import type { LiveEvent } from "../session/live.ts";
 import type { Message } from "../session/message.ts";
+import type { ChildUse } from "../session/command.ts";
 import type { Mode, Outcome, Usage } from "../session/outcome.ts";
 import type { CallState, Entry, SessionState } from "../session/state.ts";
 import { entriesOf, transcript } from "../session/transcript.ts";
@@ -60,13 +61,13 @@ export class Session {
   readonly id: string;
   readonly #ports: TurnPorts;
   readonly #lease: Lease;
-  readonly #used: ReadonlyMap<string, Usage>;
+  readonly #used: ReadonlyMap<string, ChildUse>;
   #running = false;
   /** The newest turn that was driven here, and the state that its result is told against. */
   #driven: { readonly turn: number; readonly before: SessionState } | null = null;
 
   /** `used`: what children have used for calls that were found running. */
-  constructor(ports: TurnPorts, lease: Lease, used: ReadonlyMap<string, Usage> = new Map()) {
+  constructor(ports: TurnPorts, lease: Lease, used: ReadonlyMap<string, ChildUse> = new Map()) {
     this.id = ports.session;
     this.#ports = ports;
     this.#lease = lease;

@@ -11,7 +11,8 @@ import { type HookRunner, hookShell } from "../gate/hook.ts";
 import { createHooks, type Hooks } from "../gate/hooks.ts";
 import { DEFAULT_LIMITS } from "../session/next.ts";
 import { isKnown, SessionId } from "../session/event.ts";
-import type { Mode, Usage } from "../session/outcome.ts";
+import type { ChildUse } from "../session/command.ts";
+import type { Mode } from "../session/outcome.ts";
 import { initialState, type SessionHeader, type SessionState } from "../session/state.ts";
 import type { JsonObject } from "../session/json.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
@@ -169,7 +170,7 @@ interface Driver {
   /** Levels of parents above the session. */
   readonly depth: number;
   /** What children have used for the calls that its last runtime left running. */
-  readonly used?: ReadonlyMap<string, Usage>;
+  readonly used?: ReadonlyMap<string, ChildUse>;
 }
 
 function openDriver(driver: Driver, state: SessionState) {

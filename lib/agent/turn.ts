@@ -9,6 +9,7 @@ import type { GatedTools } from "../gate/authorize.ts";
 import type { Gate } from "../gate/gate.ts";
 import type { Hooks } from "../gate/hooks.ts";
 import type { Approver } from "./approver.ts";
+import type { CallLine } from "./call-line.ts";
 import type { Feed } from "./feed.ts";
 import type { Price } from "./prices.ts";
 import type { Recorder } from "./recorder.ts";
@@ -70,6 +71,7 @@ export interface Turn {
   readonly notes: TurnNotes;
   readonly speculator: Speculator;
   readonly slots: Slots;
+  readonly line: CallLine;
 }
 
 /** What the turn learns on the way and the log does not say in a field. */

@@ -8,7 +8,8 @@
  *     while what comes with it continues the arguments there, says them again, or can be their beginning. Two named
  *     entries of one list are two calls, however equal they are.
  * C3  Calls keep the order in which they first appeared.
- * C4  `call_ready` is given with the fragment that completes the arguments: once, and again if others take their place.
+ * C4  `call_ready` is given with the fragment that completes the arguments: once, and again if others take their place,
+ *     then with the end of the call, or with the next one, as they may grow again; in place of none at all, at once.
  * C5  Arguments that a length limit cut off never become complete, not even as none at all.
  * C6  Arguments with which a call begins are ready at once if they are an object that is not empty, and stand unless
  *     others come: pieces that follow say all of it, and are never joined to them.
@@ -150,6 +151,11 @@ export class CallAssembly {
     return this.#calls.at(-1)?.isUnwritten ?? false;
   }
 
+  /** The reply is over: tells what waited for that. */
+  endAll(): readonly CallProgress[] {
+    return this.#calls.flatMap((call) => call.settled());
+  }
+
   /**
    * The calls as the reply asks for them. `cut`: the reply hit a length limit; a last call without arguments is then
    * one that was not written to its end, and is left out.
@@ -176,7 +182,7 @@ export class CallAssembly {
       this.#byIndex.set(fragment.index, call);
     }
     const before = this.#calls[call.position - 1];
-    return [...before?.announce() ?? [], ...call.add(fragment)];
+    return [...before?.announce() ?? [], ...before?.settled() ?? [], ...call.add(fragment)];
   }
 
   /** `aligned`: the call at the fragment's place in the list before. */

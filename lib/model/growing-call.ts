@@ -37,6 +37,8 @@ export class GrowingCall {
   #begunAgain = false;
   /** The arguments with which it was ready last. */
   #ready: string | null = null;
+  /** Others that took their place: there may be more of them, so they are told once the call is over. */
+  #replaced: string | null = null;
   /** The name that was told last. */
   #told = "";
   readonly #names: ToolNames;
@@ -62,6 +64,7 @@ export class GrowingCall {
     if (fragment.arguments) this.#append(fragment.arguments);
     if (this.arguments.begun || !this.#isStub) progress.push(...this.announce());
     if (this.arguments.status === "complete") progress.push(...this.#becomeReady(this.arguments.text));
+    else this.#replaced = null;
     return progress;
   }
 
@@ -93,6 +96,13 @@ export class GrowingCall {
     if (this.name === this.#told) return [];
     this.#told = this.name;
     return [{ type: "call_announced", position: this.position, name: this.toolName }];
+  }
+
+  /** It is over, for all that is known: tells what waited for that. */
+  settled(): readonly CallProgress[] {
+    const text = this.#replaced;
+    this.#replaced = null;
+    return text === null ? [] : [this.#readyWith(text)];
   }
 
   get toolName(): string {
@@ -133,7 +143,7 @@ export class GrowingCall {
   /** Nothing more comes, save for a whole. */
   end(): readonly CallProgress[] {
     this.ended = true;
-    if (!this.#isBare) return [];
+    if (!this.#isBare) return this.settled();
     this.#assumed = isNone(this.#initial);
     return this.add({ arguments: this.#assumed ? "{}" : this.#initial });
   }
@@ -182,9 +192,19 @@ export class GrowingCall {
   }
 
   #becomeReady(text: string): readonly CallProgress[] {
-    if (this.name === "" || (this.#ready !== null && isSame(text, this.#ready))) return [];
+    if (this.name === "") return [];
+    this.#replaced = null;
+    if (this.#ready !== null && isSame(text, this.#ready)) return [];
+    if (this.#ready !== null && !isNone(this.#ready) && !this.ended) {
+      this.#replaced = text;
+      return [];
+    }
+    return [this.#readyWith(text)];
+  }
+
+  #readyWith(text: string): CallProgress {
     this.#ready = text;
-    return [{ type: "call_ready", position: this.position, name: this.toolName, arguments: text.toWellFormed() }];
+    return { type: "call_ready", position: this.position, name: this.toolName, arguments: text.toWellFormed() };
   }
 }
 

@@ -40,6 +40,8 @@ export interface RequestingTurn {
 }
 
 export type ModelEvent =
+  /** The reply begins anew: nothing that was given before is part of it, and all of it is given from its beginning. */
+  | { readonly type: "restarted" }
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "reasoning"; readonly text: string }
   /** A call's name is known; its arguments may still be coming. `position` counts calls of this reply from 0. */

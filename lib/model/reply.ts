@@ -1,12 +1,11 @@
 /**
  * One attempt's reply while it streams, for every wire format: text, reasoning and calls in, events out.
  *
- * The text of the events joins to the text of the reply, and both are well-formed: a character that a server cut in
- * two is held back until its other half arrives.
+ * The text of the events since it began, or began anew, joins to the text of the reply, and both are well-formed: a
+ * character that a server cut in two is held back until its other half arrives.
  */
 import type { Finish, Usage } from "../session/outcome.ts";
 import { CallAssembly } from "./assembly.ts";
-import { Echo } from "./echo.ts";
 import type { CallFragment, CallProgress } from "./growing-call.ts";
 import { ModelError, type ModelEvent, type ModelReply } from "./model.ts";
 import { ANY_NAME, type ToolNames } from "./tool-names.ts";
@@ -22,9 +21,8 @@ export class ReplyBuilder {
   readonly #reasoning = new WellFormedText("reasoning");
   readonly #names: ToolNames;
   #calls: CallAssembly;
-  /** What was told of calls. */
-  readonly #told: CallProgress[] = [];
-  #restarted = false;
+  /** Something was given that a restart makes void. */
+  #given = false;
   #events: ModelEvent[] = [];
 
   /** `names`: of the tools that there are. */
@@ -34,16 +32,13 @@ export class ReplyBuilder {
     this.#calls = new CallAssembly(names);
   }
 
-  /**
-   * The stream says its reply from the beginning, as behind a gateway that asked anew. What came before is no part of
-   * it; nothing is told twice.
-   */
+  /** The stream says its reply from the beginning, as behind a gateway that asked anew: what came before is no part of it. */
   restart(): void {
     this.#text.restart();
     this.#reasoning.restart();
     this.#calls = new CallAssembly(this.#names);
-    this.#restarted = true;
     this.finish = "unknown";
+    this.#events = this.#given ? [{ type: "restarted" }] : [];
   }
 
   addText(piece: string): void {
@@ -116,7 +111,9 @@ export class ReplyBuilder {
   /** The events since the last time. */
   take(): readonly ModelEvent[] {
     const events = this.#events;
-    if (events.length > 0) this.#events = [];
+    if (events.length === 0) return events;
+    this.#events = [];
+    this.#given = true;
     return events;
   }
 
@@ -126,6 +123,7 @@ export class ReplyBuilder {
     if (reasoning !== "") this.#events.push({ type: "reasoning", text: reasoning });
     const text = this.#text.end();
     if (text !== "") this.#events.push({ type: "text", text });
+    this.#tell(this.#calls.endAll());
     const calls = this.#calls.finish(this.finish === "length");
     const reply: ModelReply = {
       text: this.#text.whole,
@@ -140,11 +138,7 @@ export class ReplyBuilder {
   }
 
   #tell(progress: readonly CallProgress[]): void {
-    for (const each of progress) {
-      if (this.#restarted && this.#told.some((told) => isSameProgress(told, each))) continue;
-      this.#told.push(each);
-      this.#events.push(each);
-    }
+    for (const each of progress) this.#events.push(each);
   }
 }
 
@@ -154,15 +148,8 @@ function truthful(finish: Finish, hasCalls: boolean): Finish {
   return hasCalls ? "tool_calls" : "stop";
 }
 
-function isSameProgress(left: CallProgress, right: CallProgress): boolean {
-  if (left.position !== right.position || left.name !== right.name) return false;
-  if (left.type === "call_announced" || right.type === "call_announced") return left.type === right.type;
-  return left.arguments === right.arguments;
-}
-
 class WellFormedText {
   whole = "";
-  readonly #echo = new Echo();
   /** The first half of a surrogate pair at the end of what was pushed. */
   #half = "";
 
@@ -171,10 +158,9 @@ class WellFormedText {
   restart(): void {
     this.whole = "";
     this.#half = "";
-    this.#echo.restart();
   }
 
-  /** Gives what of it is to be told. */
+  /** Gives what of it can be told. */
   push(piece: string): string {
     let text = this.#half + piece;
     this.#half = "";
@@ -198,7 +184,7 @@ class WellFormedText {
     }
     const wellFormed = text.toWellFormed();
     this.whole += wellFormed;
-    return this.#echo.rest(wellFormed);
+    return wellFormed;
   }
 }
 

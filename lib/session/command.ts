@@ -1,3 +1,4 @@
+import type { SpeculationWorth } from "./early-runs.ts";
 import type { AllowedBy, DeniedBy, EventBody, RequestedCall, StateChange } from "./event.ts";
 import type { JsonInput } from "./json.ts";
 import type { CallResult, Finish, Mode, ModelErrorKind, Outcome, TurnEnd, Usage } from "./outcome.ts";
@@ -71,11 +72,17 @@ export type Command =
     readonly type: "resume";
     readonly at: string;
     readonly held?: { readonly from: string; readonly until: string };
-    readonly used?: ReadonlyMap<string, Usage>;
+    readonly used?: ReadonlyMap<string, ChildUse>;
     readonly copied?: boolean;
   }
   /** The events so far are a copy of those of `from`: what they left open was never this session's to run. */
   | { readonly type: "fork"; readonly at: string; readonly from: string };
+
+/** Of sessions that worked for a call. */
+export interface ChildUse {
+  readonly usage: Usage;
+  readonly speculation: SpeculationWorth;
+}
 
 export interface Reply {
   readonly text: string;

@@ -7,7 +7,7 @@
  * D4  A speculation is adopted or discarded within its step: whatever is left is discarded when the step is over.
  */
 import type { Command, Decision, Refusal } from "./command.ts";
-import type { OpenSpeculation } from "./early-runs.ts";
+import { type OpenSpeculation, toChildSpeculation } from "./early-runs.ts";
 import { EVENT_VERSION, type EventBody, type EventType, type SessionEvent } from "./event.ts";
 import { canonicalValue, type JsonInput } from "./json.ts";
 import type { CallResult, Outcome } from "./outcome.ts";
@@ -179,7 +179,12 @@ function onSpeculation(state: SessionState, command: SpeculationCommand): readon
         : refuse("settled", `${speculation} has already ended`);
     }
     case "discard_speculation":
-      return [{ type: "speculation_discarded", speculation: command.speculation, reason: command.reason }];
+      return [{
+        type: "speculation_discarded",
+        speculation: command.speculation,
+        reason: command.reason,
+        ...optional("cause", command.cause),
+      }];
   }
 }
 
@@ -293,13 +298,14 @@ function unknownEnd(call: CallState, state: SessionState, command: Resume): Body
   const { status } = call;
   const sign = status.kind === "running" ? lastSign(status.since, state, command) : "";
   const ran = status.kind === "running" ? leastTime(status.since, sign, command) : 0;
+  const used = command.used?.get(call.call);
   const text = `The outcome of this call is unknown: ${whyUnknown(call, ran, sign, command)}. ` +
     "It may have done all, part or none of its work, and it was not run again. Check before repeating it.";
   // A log without an owner that went tells of nobody's death.
   const cause = command.held === undefined ? "not_recorded" : "runtime_died";
   return {
     ...end(call.call, { kind: "unknown", cause }, { is_error: true, text }, ran),
-    ...optional("usage", command.used?.get(call.call)),
+    ...(used === undefined ? {} : { usage: used.usage, ...toChildSpeculation(used.speculation) }),
   };
 }
 

@@ -10,7 +10,7 @@ export interface SpeculationState extends SpeculationWorth {
 }
 
 export interface SpeculationWorth {
-  /** Wall time by which adopted runs shortened the steps they belong to. */
+  /** Wall time by which adopted runs shortened the steps they belong to, those of sessions that worked for calls included. */
   readonly saved_ms: number;
   /** Runs whose results nobody used. */
   readonly wasted: number;
@@ -82,7 +82,8 @@ export function commitReads(state: SpeculationState, at: string): SpeculationSta
 }
 
 /** A call has ended that was open. `reads`: those that its reply begins with, as they were before. */
-export function endRead(state: SpeculationState, event: EventOf<"call_ended">, reads: readonly LeadingRead[]): SpeculationState {
+export function endRead(before: SpeculationState, event: EventOf<"call_ended">, reads: readonly LeadingRead[]): SpeculationState {
+  const state = event.child_speculation === undefined ? before : { ...before, ...addWorth(before, event.child_speculation) };
   const { call, speculation, at } = event;
   const open = speculation === undefined ? state.open : state.open.filter((each) => each.speculation !== speculation);
   const ends = reads.flatMap(({ call: id, end }) => id === call ? [event] : end ?? []);
@@ -99,6 +100,20 @@ export function worthOf({ saved_ms, wasted, wasted_ms }: SpeculationWorth, since
     wasted: wasted - since.wasted,
     wasted_ms: toTenths(wasted_ms - since.wasted_ms),
   };
+}
+
+export function addWorth(left: SpeculationWorth, right: SpeculationWorth): SpeculationWorth {
+  return {
+    saved_ms: toTenths(left.saved_ms + right.saved_ms),
+    wasted: left.wasted + right.wasted,
+    wasted_ms: toTenths(left.wasted_ms + right.wasted_ms),
+  };
+}
+
+/** Absent where there is nothing to tell. */
+export function toChildSpeculation(worth: SpeculationWorth): { readonly child_speculation?: SpeculationWorth } {
+  const isNothing = worth.saved_ms === 0 && worth.wasted === 0 && worth.wasted_ms === 0;
+  return isNothing ? {} : { child_speculation: worthOf(worth) };
 }
 
 function discard(state: SpeculationState, { speculation, at }: EventOf<"speculation_discarded">): SpeculationState {

@@ -115,6 +115,8 @@ const bodies = {
     v.object({
       speculation: SpeculationId,
       reason: v.picklist(["not_asked", "input_changed", "stale", "fenced", "cancelled", "failed"]),
+      /** Of `cancelled`: `refused`, if it was not the turn that was stopped but its call that was not run. */
+      cause: v.optional(v.string()),
     }),
   /** `input_text` is the canonical text, present only if `input` as plain JSON would lose a number's digits. */
   call_allowed: () => v.object({ call: CallId, input: JsonRecord, input_text: v.optional(v.string()), by: AllowedBy }),
@@ -150,6 +152,8 @@ const bodies = {
       speculation: v.optional(SpeculationId),
       /** Of the session that worked for this call. */
       usage: v.optional(Usage),
+      /** What early runs of that session, and of those that worked for it, were worth; absent: nothing. */
+      child_speculation: v.optional(v.object({ saved_ms: milliseconds, wasted: natural, wasted_ms: milliseconds })),
       truncated: v.optional(Truncated),
       exports_withheld: v.optional(v.array(WithheldExport)),
       env_withheld: v.optional(v.array(v.string())),

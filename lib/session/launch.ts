@@ -1,3 +1,4 @@
+import type { SpeculationWorth } from "./early-runs.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Outcome, ReapedProcess, Usage } from "./outcome.ts";
 
@@ -89,8 +90,8 @@ export interface Run {
   readonly reaped: readonly ReapedProcess[];
   /** Messages of the call that were not passed on because they were too many or too large; absent: none. */
   readonly messages_dropped?: number;
-  /** Of a run that was a session of its own: what it used, and whether a call in it needed a person whom nobody could ask. */
-  readonly child?: { readonly usage: Usage; readonly unanswered: boolean };
+  /** Of a run that was a session of its own: what it used, what its early runs were worth, and whether a call in it needed a person whom nobody could ask. */
+  readonly child?: { readonly usage: Usage; readonly speculation: SpeculationWorth; readonly unanswered: boolean };
 }
 
 /** Identity of a process: a pid alone may be reused. `start_time` is in clock ticks since boot, as /proc gives it. */

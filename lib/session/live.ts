@@ -28,8 +28,8 @@ export type LiveEvent =
     readonly type: "status";
     readonly session: string;
     /**
-     * `call_announced`: the model has begun to write a call of the tool `text`. `superseded`: the attempt has failed, and
-     * what was told of it does not count. Others come from tools.
+     * `call_announced`: the model has begun to write a call of the tool `text`. `superseded`: the attempt has failed or
+     * begins anew, and what was told of it so far does not count. Others come from tools.
      */
     readonly status: string;
     readonly step?: number;

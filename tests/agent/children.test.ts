@@ -7,6 +7,7 @@ import type { AgentOptions } from "../../lib/agent/options.ts";
 import { createChildren } from "../../lib/agent/children.ts";
 import type { StopReason } from "../../lib/agent/turn.ts";
 import { isKnown, type SessionEvent } from "../../lib/session/event.ts";
+import { fold } from "../../lib/session/evolve.ts";
 import { chatReply, type FixtureEndpoint, startEndpoint } from "../fixtures/endpoint.ts";
 import { isAlive } from "../fixtures/alive.ts";
 import { createWorkspace, type TestWorkspace } from "../fixtures/workspace.ts";
@@ -141,6 +142,18 @@ describe("what a child uses and needs", () => {
     expect(result.usage).toMatchObject({ input_tokens: 30, output_tokens: 15 });
     const end = (await eventsOf(agent, session.id)).find((event) => event.type === "call_ended");
     expect(end).toMatchObject({ usage: { input_tokens: 10, output_tokens: 5 } });
+  });
+
+  test("and what its early runs saved and wasted is its parent's too", async () => {
+    const agent = await open(look, { calls: [call("read_file", { path: "missing.txt" })] }, { text: "A report." }, { text: "ok" });
+    const session = await agent.create();
+    const result = await session.prompt("go", { source: "test" });
+    const id = (await agent.list()).find((each) => each.session !== session.id)?.session ?? "";
+    const { saved_ms, wasted, wasted_ms } = fold(await eventsOf(agent, id)).speculation;
+    expect(wasted).toBe(1);
+    expect(result.speculation).toEqual({ saved_ms, wasted, wasted_ms });
+    const end = (await eventsOf(agent, session.id)).find((event) => event.type === "call_ended");
+    expect(end).toMatchObject({ child_speculation: { saved_ms, wasted, wasted_ms } });
   });
 
   test("is its parent's use also where the child could not go on", async () => {

@@ -21,6 +21,14 @@ export function callChunk(name: string, input: object, index = 0): EndpointStep 
   return { write: sse(delta({ tool_calls: [call] })) };
 }
 
+/** One stream with a call of each of these, in their order. */
+export function callChunks(...calls: readonly (readonly [name: string, input: object])[]): EndpointStep {
+  const tool_calls = calls.map(([name, input], index) => {
+    return { index, id: `c${index}`, type: "function", function: { name, arguments: JSON.stringify(input) } };
+  });
+  return { write: sse(delta({ tool_calls })) };
+}
+
 export const END: EndpointStep = { write: sse(delta({}, "tool_calls"), SSE_DONE) };
 
 export function discards(events: readonly SessionEvent[]): readonly string[] {
@@ -84,7 +92,7 @@ export class EarlyGround {
   async playHeld(
     awaited: (told: FeedEvent) => boolean,
     replies: (held: EndpointStep) => readonly EndpointReply[],
-    then: () => void | Promise<void> = () => undefined,
+    then: (session: Session) => unknown = () => undefined,
     options: Partial<AgentOptions> = {},
   ) {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -92,7 +100,7 @@ export class EarlyGround {
     try {
       const { agent, session } = await this.open([], { model: "local/test", baseUrl: endpoint.url, ...options });
       session.watch((told) => {
-        if (awaited(told)) Promise.resolve(then()).then(resolve, reject);
+        if (awaited(told)) Promise.resolve(then(session)).then(() => resolve(), reject);
       });
       const result = await session.prompt("go", { source: "test" });
       return { agent, session, result, events: await eventsOf(agent, session.id), results: resultsOf(session) };

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { FeedEvent } from "../../lib/agent/feed.ts";
 import type { SessionEvent } from "../../lib/session/event.ts";
 import { chatReply, delta, type EndpointStep, sse } from "../fixtures/endpoint.ts";
-import { arrive, callChunk, discards, DONE, EarlyGround, END, eventsOf, mostAtOnce } from "./early-ground.ts";
+import { arrive, callChunk, callChunks, discards, DONE, EarlyGround, END, eventsOf, mostAtOnce } from "./early-ground.ts";
 
 const ground = new EarlyGround();
 const SAFE = "read_only = true\nspeculation_safe = true";
@@ -81,6 +81,31 @@ describe("a read starts", () => {
     expect(started).toEqual([1, 1, 1, 1, 1, 1, 1, 1, 2]);
     for (let index = 0; index < 9; index++) expect([index, ground.runsOf(`holds-${index}`)]).toEqual([index, 1]);
   }, 30_000);
+});
+
+describe("calls that take over what has ended", () => {
+  test("are recorded in the order of the reply, and those that have not ended start in it", async () => {
+    await ground.workspace.tool("hold", "until [ -e go ]; do sleep 0.02; done; echo held", SAFE);
+    let left = 7;
+    // The later ones are as ready as the first, whose result has to be read and whose file has to be looked at.
+    await ground.workspace.write("f.txt", "x\n".repeat(20_000));
+    const reads = Array.from({ length: 3 }, () => ["read_file", { path: "f.txt" }] as const);
+    const looks = Array.from({ length: 4 }, (_none, n) => ["look", { n }] as const);
+    const { events } = await ground.playHeld(
+      (told) => told.type === "speculation_ended" && --left === 0,
+      (held) => [{ steps: [callChunks(...reads, ["hold", {}], ...looks), held, END] }, chatReply({ text: "done" })],
+      (session) => {
+        session.watch((told) => {
+          if (told.type === "call_ended" && ++left === 7) writeFileSync(join(ground.workspace.path, "go"), "");
+        });
+      },
+    );
+    const asked = events.flatMap((event) => event.type === "reply_committed" ? event.calls.map(({ call }) => call) : []);
+    const order = (type: "call_started" | "call_ended") =>
+      events.flatMap((event) => event.type === type ? [asked.indexOf(event.call)] : []);
+    expect([order("call_started"), order("call_ended")]).toEqual([[0, 1, 2, 3, 4, 5, 6, 7], [0, 1, 2, 4, 5, 6, 7, 3]]);
+    expect(discards(events)).toEqual([]);
+  });
 });
 
 describe("what was begun early", () => {

@@ -263,8 +263,9 @@ describe("a stop", () => {
     expect(events.some((event) => event.type === "call_spawned")).toBe(false);
   });
 
-  test("at once gives the call the end that it would have had without an early run", async () => {
+  test("at once gives the call the end that it would have had without an early run, which is not adopted", async () => {
     const ends: unknown[] = [];
+    const thrown: unknown[] = [];
     for (const speculation of [true, false]) {
       const { agent, session } = await ground.open([reply("300"), DONE], { speculation });
       const now = new AbortController();
@@ -276,9 +277,11 @@ describe("a stop", () => {
       now.abort({ reason: "cancelled", detail: "test" });
       await turn;
       const events = (await agent.events(session.id)).flatMap((row) => row.kind === "event" && isKnown(row.event) ? [row.event] : []);
-      ends.push(events.flatMap((event) => event.type === "call_ended" ? [[event.outcome, event.result]] : []));
+      ends.push(events.flatMap((event) => event.type === "call_ended" ? [[event.outcome, event.result, event.speculation]] : []));
+      thrown.push([discards(events), session.state().speculation.wasted]);
     }
     expect(ends[0]).toEqual(ends[1]);
+    expect(thrown).toEqual([[["cancelled"], 1], [[], 0]]);
   });
 });
 

@@ -1,6 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { setTimeout as delay } from "node:timers/promises";
+import process from "node:process";
+import { startEndpoint } from "../fixtures/endpoint.ts";
+import { scriptWires } from "../fixtures/script-wires.ts";
 import { type EventReader, startTestServer, type TestServer, type TestServerOptions } from "../fixtures/server.ts";
 
 let subject: TestServer;
@@ -27,6 +30,53 @@ function liveText(reader: EventReader, type: string, kept = ""): string {
   return reader.messages.filter(({ value }) => value.type === type)
     .reduce((text, { value }) => (value.whole === true ? "" : text) + value.text, kept);
 }
+
+/** What a client has of a reply that is being written, if it takes live events as they are meant. */
+function draftOf(reader: EventReader) {
+  const taken = reader.messages.findLastIndex(({ value }) => value.status === "superseded") + 1;
+  const since = reader.messages.slice(taken).map(({ value }) => value);
+  const text = since.filter(({ type }) => type === "text_delta").reduce((all, each) => (each.whole === true ? "" : all) + each.text, "");
+  return { text, calls: since.flatMap((each) => each.status === "call_announced" ? [each.text] : []) };
+}
+
+describe("the text of a reply whose stream begins anew", () => {
+  for (const [provider, wire] of [["openai", scriptWires[1]], ["anthropic", scriptWires[2]]] as const) {
+    test(`is that of the new one alone for who was there and for who joins, and so are its calls (${provider})`, async () => {
+      if (wire === undefined) throw new Error("A wire format has no script");
+      const [dead, live] = [wire.createWriter(), wire.createWriter()];
+      const gone = { index: 0, id: "a", name: "nothing", arguments: "{}" };
+      const [again, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const endpoint = await startEndpoint([{
+        steps: [
+          { write: dead({ type: "text", text: "The answer is 41. " }) + dead({ type: "call", fragment: gone }) },
+          { until: again.promise },
+          { write: live({ type: "text", text: "It is 42." }) },
+          { until: go.promise },
+          { write: live({ type: "text", text: " Really." }) + live({ type: "finish", finish: "stop" }) },
+        ],
+      }]);
+      try {
+        const env = { PATH: process.env["PATH"] ?? "", OPENAI_API_KEY: "k", ANTHROPIC_API_KEY: "k" };
+        const session = await start({ agent: { model: `${provider}/test`, baseUrl: endpoint.url, env } });
+        const first = await subject.follow(session);
+        await subject.ask("POST", `/v1/sessions/${session}/prompts`, { text: "go" });
+        await first.until(({ value }) => value.status === "call_announced");
+        again.resolve();
+        await first.until(({ value }) => value.type === "text_delta" && value.text === "It is 42.");
+        const joined = await subject.follow(session);
+        await joined.until(({ value }) => value.type === "text_delta");
+        expect([draftOf(first), draftOf(joined)]).toEqual([{ text: "It is 42.", calls: [] }, { text: "It is 42.", calls: [] }]);
+        go.resolve();
+        for (const reader of [first, joined]) {
+          await reader.until(({ value }) => value.type === "reply_committed");
+          expect(draftOf(reader).text).toBe("It is 42. Really.");
+        }
+      } finally {
+        await endpoint.close();
+      }
+    });
+  }
+});
 
 describe("an event stream that is joined in the middle", () => {
   test("begins with all that is live: text, reasoning, announced calls; and goes on from there", async () => {

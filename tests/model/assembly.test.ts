@@ -483,6 +483,41 @@ describe("a call that is said once more as a whole", () => {
   });
 });
 
+describe("a call whose arguments were a whole object, and go on", () => {
+  const grown = ['{"a":1}', '{"a":1,"b":2}', '{"a":1,"b":2,"c":3}'];
+  const readies = (progress: readonly CallProgress[]) =>
+    progress.flatMap((each) => each.type === "call_ready" ? [`${each.position} ${each.arguments}`] : []);
+  const grow = (assembly: CallAssembly) =>
+    grown.flatMap((text) => readies(assembly.add({ index: 0, id: "a", name: "t", arguments: text, whole: true })));
+
+  test("is ready at once, and once more when it is over: with the next call, its end or the reply's", () => {
+    const [first, last] = [`0 ${grown[0]}`, `0 ${grown[2]}`];
+    const next = new CallAssembly();
+    expect(grow(next)).toEqual([first]);
+    expect(readies(next.add({ index: 1, id: "b", name: "t", arguments: "{}" }))).toEqual([last, "1 {}"]);
+    const end = new CallAssembly();
+    expect([grow(end), readies(end.end(0)), readies(end.endAll())]).toEqual([[first], [last], []]);
+    const reply = new CallAssembly();
+    expect([grow(reply), readies(reply.endAll())]).toEqual([[first], [last]]);
+  });
+
+  test("is ready again at once where the first were none", () => {
+    const assembly = new CallAssembly();
+    const pieces = ["{}", '{"a":', "1}"].map((text, index) => ({
+      index: 0,
+      ...index === 0 ? { id: "a", name: "t" } : {},
+      arguments: text,
+    }));
+    expect(pieces.map((piece) => readies(assembly.add(piece)))).toEqual([["0 {}"], [], ['0 {"a":1}']]);
+  });
+
+  test("is not ready again if what follows is no object", () => {
+    const assembly = new CallAssembly();
+    assembly.add({ index: 0, id: "a", name: "t", arguments: '{"a":1}' });
+    expect(readies([...assembly.add({ index: 0, arguments: ',"b":2}' }), ...assembly.endAll()])).toEqual([]);
+  });
+});
+
 describe("a call that is over", () => {
   const ended = (cut: boolean, initial = "") => {
     const assembly = new CallAssembly();
@@ -494,8 +529,9 @@ describe("a call that is over", () => {
   };
 
   test("has the arguments that came, else those it began with, else none", () => {
-    expect(ended(false)).toEqual({ progress: [1, 0, 1, 0], calls: ['{"a":1}', "{}"] });
-    expect(ended(false, '{"b":2}')).toEqual({ progress: [2, 0, 0, 0], calls: ['{"a":1}', '{"b":2}'] });
+    // With the second call the first is over, so that what took the place of its beginning is told as well.
+    expect(ended(false)).toEqual({ progress: [2, 0, 1, 0], calls: ['{"a":1}', "{}"] });
+    expect(ended(false, '{"b":2}')).toEqual({ progress: [3, 0, 0, 0], calls: ['{"a":1}', '{"b":2}'] });
   });
 
   test("is left out if a length limit ended the reply before its arguments began", () => {

@@ -49,6 +49,7 @@ export async function askDialect(wire: keyof typeof models, stream: string, brok
   const ready: string[] = [];
   try {
     for await (const event of model.stream(REQUEST, new AbortController().signal)) {
+      if (event.type === "restarted") ready.length = 0;
       if (event.type === "call_ready") ready[event.position] = brief(event);
       if (event.type === "finished") return { ready, reply: event.reply };
     }

@@ -41,12 +41,13 @@ async function readyBefore(wire: keyof typeof models, first: string, rest: strin
   return { ready, calls: brief(reply) };
 }
 
-/** The reply, and the text that live readers were told of it. */
+/** The reply, and the text that was given of it since it began the last time. */
 async function tellAll(wire: keyof typeof models, write: string) {
   const events = await collect(await modelFor(wire, { steps: [{ write }] }));
   const last = events.at(-1);
   if (last?.type !== "finished") throw new Error("the stream ended without a reply");
-  return { reply: last.reply, told: events.flatMap((event) => event.type === "text" ? [event.text] : []).join("") };
+  const begun = events.findLastIndex((event) => event.type === "restarted") + 1;
+  return { reply: last.reply, told: events.slice(begun).flatMap((event) => event.type === "text" ? [event.text] : []).join("") };
 }
 
 function brief(reply: ModelReply | undefined): readonly string[] {
@@ -280,7 +281,7 @@ describe("a Responses stream", () => {
     expect(brief(await replyTo("responses", ...stream, completed()))).toHaveLength(2);
   });
 
-  test("may begin as a whole once more, or a text of it: only what it says then counts, and is told once", async () => {
+  test("may begin as a whole once more, or a text of it: only what it says then counts", async () => {
     const created = { type: "response.created", response: {} };
     const message = added({ type: "message", id: "msg_1", content: [] });
     const begun = [created, message, word("Hel"), word("lo"), added(wire(""), 1)];

@@ -126,14 +126,17 @@ describe("decide() on interruption", () => {
   });
 
   test("counts what was used for an interrupted call, by its end", () => {
-    const used = new Map([[callId(1), { input_tokens: 7, output_tokens: 3, cost_usd: 0.5 }]]);
+    const speculation = { saved_ms: 1.5, wasted: 2, wasted_ms: 30 };
+    const used = new Map([[callId(1), { usage: { input_tokens: 7, output_tokens: 3, cost_usd: 0.5 }, speculation }]]);
     const { state, events } = after(OPEN, PROMPT, ...STEP, reply(["change", "change"]), allow(1), start(1), {
       type: "resume",
       at: AT,
       used,
     });
     expect(events.at(-1)).toMatchObject({ type: "call_ended", call: callId(1), usage: { input_tokens: 7, output_tokens: 3 } });
+    expect(events.at(-1)).toMatchObject({ child_speculation: speculation });
     expect(state.usage.cost_usd).toBe(0.5);
+    expect(state.speculation).toMatchObject(speculation);
   });
 
   test("starts nothing of a copy whose turn may go on elsewhere", () => {

@@ -122,11 +122,11 @@ export class Spans {
     if (span !== undefined) this.#early.set(id, span);
   }
 
-  #discard({ speculation, reason }: EventOf<"speculation_discarded">, at: number): void {
+  #discard({ speculation, reason, cause = reason }: EventOf<"speculation_discarded">, at: number): void {
     const early = this.#early.get(speculation);
     if (early === undefined) return;
     this.#end(speculation, at, "unused", "");
-    Object.assign(early, { tone: "unused", fate: `not used: ${reason.replaceAll("_", " ")}` });
+    Object.assign(early, { tone: "unused", fate: `not used: ${cause.replaceAll("_", " ")}` });
     this.#early.delete(speculation);
   }
 
