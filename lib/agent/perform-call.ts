@@ -50,7 +50,12 @@ async function startAllowed(
 }
 
 /** Gets ready at once, and starts when the calls before it have. */
-async function startInPlace(call: Omit<PlannedCall, "digests" | "program">, early: Reserved | null, place: Place, turn: Turn): Promise<void> {
+async function startInPlace(
+  call: Omit<PlannedCall, "digests" | "program">,
+  early: Reserved | null,
+  place: Place,
+  turn: Turn,
+): Promise<void> {
   const [digests, program] = await Promise.all([programDigests(call.plan), programFingerprint(call.plan)]);
   const isChanged = !isAsPlanned(call.plan, digests);
   if (isChanged) early?.forgo({ reason: "stale" });
