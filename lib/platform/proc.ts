@@ -68,15 +68,15 @@ export function readEnviron(pid: number, variable: string): EnvironReading {
   }
 }
 
-/** Whether its memory is its program's already while arguments and environment are not in it yet: their end has no address. */
+/** Whether its memory is its program's already while not all is in it: Linux says where the code ends when it has laid out the rest. */
 function isBeingStarted(pid: number): boolean {
   const text = readText(`/proc/${pid}/stat`) ?? "";
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  return fields[ENVIRON_END] === "0" && fields[0] !== "Z" && fields[0] !== "X";
+  return fields[CODE_END] === "0" && fields[0] !== "Z" && fields[0] !== "X";
 }
 
 /** Counted from the state. */
-const ENVIRON_END = 48;
+const CODE_END = 24;
 
 /** Start time and group of a process that we have just started ourselves and that therefore cannot have been reaped. */
 export function identifyChild(pid: number): { readonly pid: number; readonly pgid: number; readonly start_time: string } {

@@ -13,6 +13,7 @@
  */
 import { availableParallelism } from "node:os";
 import process from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
 import { missingPermissions } from "../platform/host.ts";
 import { processStartTime } from "../platform/identity.ts";
 import { hasProc, readEnviron } from "../platform/proc.ts";
@@ -178,19 +179,27 @@ function refuseAll(problem: string): Supervisor {
 async function endLeftover({ call, runtime, process: recorded }: Leftover, census: Census): Promise<readonly ReapedProcess[]> {
   const entry = entryOfAnyRuntime(call);
   // A host that was started ahead of its call has the tag of its runtime alone.
-  const leader = recorded !== undefined && isStillOurs(recorded, [entry, entryOfAnyCall(runtime)]) ? recorded : null;
+  const leader = recorded !== undefined && await isStillOurs(recorded, [entry, entryOfAnyCall(runtime)]) ? recorded : null;
   const { found } = await endAll({ leader, entry }, census, LEFTOVER_GRACE_MS);
   return found;
 }
 
 /** A log may come from anywhere: its word for a pid counts only where the process carries our tag too, if tags can be read here. */
-function isStillOurs({ pid, start_time }: ProcessIdentity, entries: readonly string[]): boolean {
+async function isStillOurs({ pid, start_time }: ProcessIdentity, entries: readonly string[]): Promise<boolean> {
   if (processStartTime(pid) !== start_time) return false;
   if (!hasProc()) return true;
-  const tag = readEnviron(pid, LINEAGE);
+  const until = performance.now() + STARTING_MS;
+  let tag = readEnviron(pid, LINEAGE);
+  while (tag.kind === "pending" && performance.now() < until) {
+    await sleep(1);
+    tag = readEnviron(pid, LINEAGE);
+  }
   const lineage = tag.kind === "read" ? tag.value ?? "" : "";
   return entries.some((entry) => carries(lineage, entry));
 }
+
+/** The longest that a process is waited for which has no environment yet. */
+const STARTING_MS = 1000;
 
 function toSetup(options: SupervisorOptions, name: string) {
   const { command = ownCommand(TOOL_HOST_ARGUMENT), most = 8, calls = 256, start_ms = 15_000 } = options.hosts ?? {};
