@@ -159,7 +159,8 @@ class Judge {
     const line = `#!${shebang.interpreter}${shebang.argument === null ? "" : ` ${shebang.argument}`}`;
     if (this.#depth >= MAX_DEPTH) return line;
     this.#depth++;
-    const found = this.argv(interpretedArgv(shebang, path, []).map(toWord));
+    // Its own path has been judged, and is no word that somebody chose: a shim may be called as what it stands for.
+    const found = this.argv(interpretedArgv(shebang, join(path, "itself"), []).map(toWord));
     this.#depth--;
     return found === null ? null : line;
   }

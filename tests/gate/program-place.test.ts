@@ -272,6 +272,16 @@ describe("a program of the user's, by its first line", () => {
     expect(lines.filter((line) => workspaceProgram([tool(line), "x"], context()) !== null)).toEqual([]);
   });
 
+  test("leads nowhere by a shim that is called as what it stands for", () => {
+    const shims = ["python3", "node", "bash", "ruby", "perl"].map((name) => tool("#!/usr/bin/env bash", name));
+    const named = context(`${root}:/usr/bin:/bin`);
+    expect(shims.filter((shim) => isWorkspaceProgram(shim, named) || workspaceProgram([shim, join(root, "tool")], named) !== null)).toEqual(
+      [],
+    );
+    expect(["python3", "node"].filter((name) => isWorkspaceProgram(name, named))).toEqual([]);
+    expect(workspaceProgram(["python3", "x.py"], named)).toBe("python3");
+  });
+
   test("is of no account where the file is only read", () => {
     expect(workspaceProgram(["cat", tool("#!bin/mine")], context())).toBeNull();
     chmodSync(join(root, "tool"), 0o644);
