@@ -25,6 +25,7 @@ import {
   STEERING,
   TALKERS,
   TEXT_PROGRAMS,
+  VALUED_FLAGS,
 } from "./runners.ts";
 import { readShell, type ShellCommand, type ShellWord, withoutKeywords } from "./shell-words.ts";
 
@@ -193,16 +194,21 @@ class Judge {
   }
 
   #shellRun(program: ShellWord, words: readonly ShellWord[]): string | null {
+    let before = "";
     for (const [index, { text, known, source }] of words.entries()) {
       if (!known) return source;
+      const isValue = OPTION_NAMED_NEXT.test(before) && /^\w+$/.test(text);
+      const isScript = /^--?$/.test(before);
+      before = isValue ? "" : text;
+      if (isValue || (!isScript && OPTION_NAMED_NEXT.test(text))) continue;
       const rest = words.slice(index + 1);
-      if (/^-[a-z]*c$/.test(text)) {
+      if (!isScript && /^-[a-z]*c$/.test(text)) {
         const [code, ...more] = rest;
         if (code === undefined || !code.known) return (code ?? program).source;
         return this.shell(code.text) ?? first(more, (word) => this.#argument(word, false));
       }
-      if (text === "-o" || /^-[a-z]*s/.test(text)) return program.source;
-      if (/^-[a-z]+$|^--(?:norc|noprofile|posix)$/.test(text)) continue;
+      if (/^-[a-z]*s/.test(text)) return program.source;
+      if (!isScript && /^-[a-z]*$|^--(?:norc|noprofile|no-config|posix|login)?$/.test(text)) continue;
       return this.#outside(text) ? first(rest, (word) => this.#argument(word, false)) : source;
     }
     // It would read what comes on its standard input.
@@ -212,10 +218,17 @@ class Judge {
   /** By its absolute path outside, a script is as good as a program. Python can be told to leave its folder alone. */
   #script(name: string, program: ShellWord, words: readonly ShellWord[]): string | null {
     const harmless = HARMLESS_FLAGS.get(name);
-    const flags = harmless === undefined ? 0 : words.findIndex(({ text }) => !harmless.test(text));
-    const [target, ...rest] = words.slice(Math.max(0, flags));
+    const textAt = (index: number) => words[index]?.text ?? "";
+    let flags = 0;
+    for (let taken = -1; taken !== flags;) {
+      taken = flags;
+      if (harmless?.test(textAt(flags)) === true) flags++;
+      else if (VALUED_FLAGS.get(name)?.test(textAt(flags)) === true && PLAIN_VALUE.test(textAt(flags + 1))) flags += 2;
+    }
+    if (harmless !== undefined && textAt(flags) === "--") flags++;
+    const [target, ...rest] = words.slice(flags);
     if (target === undefined || !target.known) return program.source;
-    const isApart = words.slice(0, Math.max(0, flags)).some(({ text }) => /[IP]/.test(text)) && target.text === "-m" &&
+    const isApart = words.slice(0, flags).some(({ text }) => /[IP]/.test(text)) && target.text === "-m" &&
       name === "python";
     return isApart || this.#outside(target.text) ? first(rest, (word) => this.#argument(word, false)) : program.source;
   }
@@ -306,6 +319,10 @@ class Judge {
 const RUNS_FOUND = /^-(?:exec|ok)/;
 /** What it is depends on who asks. */
 const OF_A_PROCESS = /^\/+proc\/[^/]+\/(?:cwd|root|fd|task)\b/;
+/** Of a shell, with others before it: `-o pipefail`, `-euo pipefail`, `-O extglob`. */
+const OPTION_NAMED_NEXT = /^[-+][a-bd-rt-zA-Z]*[oO]$/;
+/** That leads to no code: `-W ignore`, `-X utf8`. */
+const PLAIN_VALUE = /^[a-z\d_]+(?:=\d+)?$/;
 const ASSIGNMENT = /^\w+(?:\[[^\]]*\])?\+?=/;
 const DECLARING: ReadonlySet<string> = new Set(["export", "declare", "typeset", "local", "readonly"]);
 const ASSIGNERS: ReadonlySet<string> = new Set(["for", "getopts", "let", "printf", "read", "select", "unset"]);

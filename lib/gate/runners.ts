@@ -44,12 +44,18 @@ export const SCRIPT_RUNNERS = named("python node nodejs perl ruby php . source")
 
 /** Of these, the flags that lead to no code. */
 export const HARMLESS_FLAGS: ReadonlyMap<string, RegExp> = new Map([
-  ["python", /^-[BEIOPSsu]+$/],
-  ["perl", /^-[wWtTX]+$/],
-  ["ruby", /^-[wW]\d?$/],
+  ["python", /^-[BEIOPSbdqstuv]+$|^-[BEIOPSbdqstuv]*(?:W[a-z]+|X[a-z\d_]+(?:=\d+)?)$/],
+  ["perl", /^-[wWtTX]+$|^-C[A-Z\d]*$/],
+  ["ruby", /^-[wW]\d?$|^--disable[-=]gems$/],
   ["php", /^-[qn]$/],
-  ["node", /^--(?:no-warnings|no-deprecation|enable-source-maps|trace-warnings|max-old-space-size=\d+)$/],
+  [
+    "node",
+    /^--(?:no-warnings|disable-warning=\w+|no-deprecation|enable-source-maps|trace-warnings|harmony|max-old-space-size=\d+|experimental-(?:strip-types|transform-types|vm-modules))$/,
+  ],
 ]);
+
+/** Of these, the flags whose value is the next word. */
+export const VALUED_FLAGS: ReadonlyMap<string, RegExp> = new Map([["python", /^-[BEIOPSbdqstuv]*[WX]$/]]);
 
 /** They run, or load code, by the folder they are started in. */
 export const FOLDER_RUNNERS = named(`

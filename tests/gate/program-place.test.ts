@@ -267,9 +267,34 @@ describe("a program of the user's, by its first line", () => {
       "#!/usr/bin/env -S node --no-warnings",
       "#!/usr/bin/env -S A=1 perl -w",
       "#!/usr/bin/awk -f",
+      "#!/bin/sh -",
+      "#!/bin/bash --login",
+      "#!/usr/bin/env -S bash -euo pipefail",
+      "#!/usr/bin/env -S bash -O extglob --",
+      "#!/usr/bin/perl -CSD",
+      "#!/usr/bin/python3 -Wignore",
+      "#!/usr/bin/env -S python3 -b -W ignore -X utf8 --",
+      "#!/usr/bin/env -S node --experimental-strip-types --disable-warning=ExperimentalWarning",
+      "#!/usr/bin/ruby --disable-gems",
       "no first line",
     ];
     expect(lines.filter((line) => workspaceProgram([tool(line), "x"], context()) !== null)).toEqual([]);
+  });
+
+  test("leads there by what stands behind the options of its interpreter", () => {
+    const ways = [
+      "bash -- -c",
+      "bash -euo pipefail x.sh",
+      "bash -o x.sh",
+      "bash -O extglob -c ./x",
+      "sh - x",
+      "sh --",
+      "python3 -W ignore x.py",
+      "python3 -X pycache_prefix=. x.py",
+      "python3 -- x.py",
+      "node --experimental-loader=./x.mjs /opt/y.mjs",
+    ];
+    expect(ways.filter((way) => workspaceProgram(way.split(" "), context()) === null)).toEqual([]);
   });
 
   test("leads nowhere by a shim that is called as what it stands for", () => {
