@@ -221,7 +221,7 @@ function wallClock(timeout_ms: number | null, since = performance.now()): { sign
   const reason: StopReason = { reason: "stopped", detail: `wall clock of ${Number((timeout_ms / 1000).toPrecision(3))} s reached` };
   const left = since + timeout_ms - performance.now();
   if (left <= 0) controller.abort(reason);
-  const timer = setTimeout(() => controller.abort(reason), left);
+  const timer = setTimeout(() => controller.abort(reason), Math.max(0, left));
   return { signal: controller.signal, stop: () => clearTimeout(timer) };
 }
 

@@ -218,6 +218,7 @@ describe("what runs before a session is open", () => {
   test("is ended by --timeout, and the time of the turn is over with it", async () => {
     const model = await withStart("sleep 60");
     const { ending } = await run(json(model, "--timeout", "1"), workspace.home);
+    expect(ending.stderr).not.toContain("Warning");
     expect([ending.code, JSON.parse(ending.stdout)]).toEqual([
       124,
       expect.objectContaining({ status: "stopped", reason: "wall clock of 1 s reached" }),
