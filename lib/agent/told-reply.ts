@@ -21,6 +21,7 @@ export class ToldReply {
   readonly #reasoning = new Retelling();
   /** Names as JSON texts, none of which begins another. */
   readonly #calls = new Retelling();
+  readonly #parts = [this.#text, this.#reasoning, this.#calls];
   #names: string[] = [];
 
   constructor(where: Where, tell: (event: LiveEvent) => void) {
@@ -45,10 +46,6 @@ export class ToldReply {
   /** The reply is whole: what was told beyond it is no part of it. */
   end(): void {
     if (this.#parts.some((part) => part.fallsShort)) this.#tellAnew();
-  }
-
-  get #parts(): readonly Retelling[] {
-    return [this.#text, this.#reasoning, this.#calls];
   }
 
   #say(type: "text_delta" | "reasoning_delta", rest: string | null): void {

@@ -194,42 +194,36 @@ class Judge {
   }
 
   #shellRun(program: ShellWord, words: readonly ShellWord[]): string | null {
-    let before = "";
-    for (const [index, { text, known, source }] of words.entries()) {
-      if (!known) return source;
-      const isValue = OPTION_NAMED_NEXT.test(before) && /^\w+$/.test(text);
-      const isScript = /^--?$/.test(before);
-      before = isValue ? "" : text;
-      if (isValue || (!isScript && OPTION_NAMED_NEXT.test(text))) continue;
+    for (let index = 0; index < words.length; index++) {
+      const { text, known, source } = words[index] as ShellWord;
       const rest = words.slice(index + 1);
-      if (!isScript && /^-[a-z]*c$/.test(text)) {
-        const [code, ...more] = rest;
-        if (code === undefined || !code.known) return (code ?? program).source;
-        return this.shell(code.text) ?? first(more, (word) => this.#argument(word, false));
-      }
+      if (!known) return source;
+      if (/^--?$/.test(text)) return this.#scriptOf(program, rest);
+      if (/^-[a-z]*c$/.test(text)) return this.#codeOf(program, rest);
       if (/^-[a-z]*s/.test(text)) return program.source;
-      if (!isScript && /^-[a-z]*$|^--(?:norc|noprofile|no-config|posix|login)?$/.test(text)) continue;
-      return this.#outside(text) ? first(rest, (word) => this.#argument(word, false)) : source;
+      if (OPTION_NAMED_NEXT.test(text)) index += rest[0]?.known === true && /^\w+$/.test(rest[0].text) ? 1 : 0;
+      else if (!/^-[a-z]+$|^--(?:norc|noprofile|no-config|posix|login)$/.test(text)) return this.#scriptOf(program, words.slice(index));
     }
-    // It would read what comes on its standard input.
-    return program.source;
+    return this.#scriptOf(program, []);
+  }
+
+  #codeOf(shell: ShellWord, [code, ...rest]: readonly ShellWord[]): string | null {
+    if (code === undefined || !code.known) return (code ?? shell).source;
+    return this.shell(code.text) ?? first(rest, (word) => this.#argument(word, false));
+  }
+
+  /** Without a script a shell reads what comes on its standard input. */
+  #scriptOf(shell: ShellWord, [script, ...rest]: readonly ShellWord[]): string | null {
+    if (script === undefined) return shell.source;
+    return script.known && this.#outside(script.text) ? first(rest, (word) => this.#argument(word, false)) : script.source;
   }
 
   /** By its absolute path outside, a script is as good as a program. Python can be told to leave its folder alone. */
   #script(name: string, program: ShellWord, words: readonly ShellWord[]): string | null {
-    const harmless = HARMLESS_FLAGS.get(name);
-    const textAt = (index: number) => words[index]?.text ?? "";
-    let flags = 0;
-    for (let taken = -1; taken !== flags;) {
-      taken = flags;
-      if (harmless?.test(textAt(flags)) === true) flags++;
-      else if (VALUED_FLAGS.get(name)?.test(textAt(flags)) === true && PLAIN_VALUE.test(textAt(flags + 1))) flags += 2;
-    }
-    if (harmless !== undefined && textAt(flags) === "--") flags++;
+    const flags = harmlessFlags(name, words.map(({ text }) => text));
     const [target, ...rest] = words.slice(flags);
     if (target === undefined || !target.known) return program.source;
-    const isApart = words.slice(0, flags).some(({ text }) => /[IP]/.test(text)) && target.text === "-m" &&
-      name === "python";
+    const isApart = name === "python" && words.slice(0, flags).some(({ text }) => /[IP]/.test(text)) && target.text === "-m";
     return isApart || this.#outside(target.text) ? first(rest, (word) => this.#argument(word, false)) : program.source;
   }
 
@@ -321,7 +315,7 @@ const RUNS_FOUND = /^-(?:exec|ok)/;
 const OF_A_PROCESS = /^\/+proc\/[^/]+\/(?:cwd|root|fd|task)\b/;
 /** Of a shell, with others before it: `-o pipefail`, `-euo pipefail`, `-O extglob`. */
 const OPTION_NAMED_NEXT = /^[-+][a-bd-rt-zA-Z]*[oO]$/;
-/** That leads to no code: `-W ignore`, `-X utf8`. */
+/** Of a flag, that leads to no code: `-W ignore`, `-X utf8`. */
 const PLAIN_VALUE = /^[a-z\d_]+(?:=\d+)?$/;
 const ASSIGNMENT = /^\w+(?:\[[^\]]*\])?\+?=/;
 const DECLARING: ReadonlySet<string> = new Set(["export", "declare", "typeset", "local", "readonly"]);
@@ -331,6 +325,17 @@ const STREAMERS: ReadonlySet<string> = new Set(["xargs", "parallel"]);
 /** What runs something by more than the words of a command that stand in its arguments. */
 function isJudgedWhole(name: string): boolean {
   return name === "find" || STREAMERS.has(name) || TEXT_PROGRAMS.has(name);
+}
+
+/** How many words at the beginning are flags of this interpreter that lead to no code. */
+function harmlessFlags(name: string, words: readonly string[]): number {
+  const harmless = HARMLESS_FLAGS.get(name);
+  if (harmless === undefined) return 0;
+  for (let count = 0;; count++) {
+    const [word = "", value = ""] = words.slice(count, count + 2);
+    if (VALUED_FLAGS.get(name)?.test(word) === true && PLAIN_VALUE.test(value)) count++;
+    else if (!harmless.test(word)) return word === "--" ? count + 1 : count;
+  }
 }
 
 /** What `env -S` takes apart counts as the words that it becomes. */

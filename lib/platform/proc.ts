@@ -20,6 +20,8 @@ export interface ProcessStat {
   /** Not a zombie: some thread of it still runs. */
   readonly alive: boolean;
   readonly kernel: boolean;
+  /** Its memory is its program's already, and not all is in it yet. */
+  readonly starting: boolean;
 }
 
 let listable: boolean | undefined;
@@ -58,7 +60,7 @@ export function readEnviron(pid: number, variable: string): EnvironReading {
   const path = `/proc/${pid}/environ`;
   try {
     let bytes = readBytes(path);
-    if (bytes.length === 0 && isBeingStarted(pid)) return { kind: "pending" };
+    if (bytes.length === 0 && readStat(pid)?.starting === true) return { kind: "pending" };
     // It may have come between the two.
     if (bytes.length === 0) bytes = readBytes(path);
     return bytes.length === 0 ? { kind: "empty" } : { kind: "read", value: findVariable(bytes, variable) };
@@ -67,16 +69,6 @@ export function readEnviron(pid: number, variable: string): EnvironReading {
     return { kind: code === "EACCES" || code === "EPERM" ? "hidden" : "gone" };
   }
 }
-
-/** Whether its memory is its program's already while not all is in it: Linux says where the code ends when it has laid out the rest. */
-function isBeingStarted(pid: number): boolean {
-  const text = readText(`/proc/${pid}/stat`) ?? "";
-  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  return fields[CODE_END] === "0" && fields[0] !== "Z" && fields[0] !== "X";
-}
-
-/** Counted from the state. */
-const CODE_END = 24;
 
 /** Start time and group of a process that we have just started ourselves and that therefore cannot have been reaped. */
 export function identifyChild(pid: number): { readonly pid: number; readonly pgid: number; readonly start_time: string } {
@@ -106,6 +98,7 @@ function parseStat(text: string): ProcessStat | null {
   if (open < 0 || close < 0 || state === undefined || start_time === undefined) return null;
   // A main thread that has ended is a zombie while other threads go on.
   const threads = Number(fields[17]);
+  const leads = state !== "Z" && state !== "X";
   return {
     pid: Number(text.slice(0, open)),
     command: text.slice(open + 1, close),
@@ -114,8 +107,10 @@ function parseStat(text: string): ProcessStat | null {
     sid: Number(sid),
     foreground: terminal !== "0" && before === pgid,
     start_time,
-    alive: (state !== "Z" && state !== "X") || threads > 1,
+    alive: leads || threads > 1,
     kernel: (Number(fields[6]) & PF_KTHREAD) !== 0,
+    // Linux says where the code ends when it has laid out the rest.
+    starting: leads && fields[24] === "0",
   };
 }
 

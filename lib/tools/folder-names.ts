@@ -12,8 +12,7 @@ export interface Listed {
 /** Most projects lack most of the folders that are looked at; what is there and cannot be listed is a problem. */
 export async function listFolder(folder: string): Promise<Listed> {
   // Asked without the detour over another thread: a run looks at all of them before its first request.
-  const problem = existsSync(folder) ? null : whyNotThere(folder);
-  if (problem !== null || !existsSync(folder)) return { names: [], problem };
+  if (!existsSync(folder)) return { names: [], problem: whyNotThere(folder) };
   try {
     return { names: await readdir(folder), problem: null };
   } catch (error) {
