@@ -1,6 +1,7 @@
 /**
  * What durability costs when it is needed, each number beside the least possible taken in the same run: recovering a
- * session whose runtime died, ending a turn with the tree of its call, many sessions at once, sessions that do nothing.
+ * session whose runtime died, ending a turn with the tree of its call, many sessions at once, sessions that do nothing, and
+ * the server's answer on its health while a tool prints as fast as it can, which is to stay below 250 ms.
  *
  * Not measured: a cold disk cache, a real model, tools that resist, several runtimes on one journal, the memory of the
  * compiled program. Run it with `bun tests/bench/durability.bench.ts`.
@@ -9,8 +10,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import process from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Agent, openAgent } from "../../lib/agent/agent.ts";
 import type { Session } from "../../lib/agent/session.ts";
+import { startServer } from "../../lib/http/serve.ts";
 import { openSqliteJournal } from "../../lib/journal/sqlite.ts";
 import { openDatabase } from "../../lib/platform/sqlite.ts";
 import { spawnProcess } from "../../lib/platform/spawn.ts";
@@ -32,6 +35,7 @@ try {
   await recovery();
   await cancelling();
   await concurrency();
+  await healthBesideFlood();
   await idleMemory();
 } finally {
   await Promise.all(agents.map((agent) => agent.close()));
@@ -188,6 +192,35 @@ async function overhead(session: Session): Promise<number> {
   });
   await session.prompt("go", { source: "bench" });
   return await ended.promise;
+}
+
+/** Each answer by a connection that is kept, as a prober's is; the first one is the connection's and does not count. */
+async function healthBesideFlood(): Promise<void> {
+  await workspace.tool("flood", "yes & yes 1>&2 & yes", "timeout_ms = 4000");
+  const agent = open(await workspace.script({ calls: [{ name: "flood", arguments: {} }] }, { text: "done" }));
+  const server = await startServer(agent, { env });
+  const answer = async () => void await (await fetch(`${server.url}/healthz`)).text();
+  const idle: number[] = [];
+  const beside: number[] = [];
+  try {
+    await answer();
+    for (let round = 0; round < 50; round++) {
+      idle.push(await timed(answer));
+      await sleep(50);
+    }
+    let running = true;
+    const turn = (await agent.create()).prompt("go", { source: "bench" }).finally(() => running = false);
+    await sleep(500);
+    while (running) {
+      beside.push(await timed(answer));
+      await sleep(50);
+    }
+    await turn;
+  } finally {
+    await server.close(0);
+  }
+  report("health, nothing else going on", idle, "baseline");
+  report("health beside a tool at full speed", beside, `${ms(Math.max(...beside))} at most, aim 250`);
 }
 
 /**

@@ -103,7 +103,7 @@ test("a name that no command has is refused", async () => {
   }
 });
 
-describe.skipIf(!has("bash"))("in bash", () => {
+describe.skipIf(!has("bash"))("in bash (if it is here)", () => {
   for (const [line, offers, not] of cases) {
     test(`"${line}" is completed`, () => expectOffers(inBash(line), offers(), not));
   }
@@ -120,7 +120,7 @@ describe.skipIf(!has("bash"))("in bash", () => {
   });
 });
 
-describe.skipIf(!has("fish"))("in fish", () => {
+describe.skipIf(!has("fish"))("in fish (if it is here)", () => {
   for (const [line, offers, not] of cases) {
     test(`"${line}" is completed`, () => expectOffers(inFish(line), offers(), not), 20_000);
   }
@@ -136,7 +136,7 @@ async function twoSessions(): Promise<{ readonly home: TestWorkspace; readonly n
   return { home, newestFirst: sessions.map((each) => each.session) };
 }
 
-test.skipIf(!has("fish"))("fish keeps the order of sessions, and sorts the rest as it does", () => {
+test.skipIf(!has("fish"))("fish keeps the order of sessions, and sorts the rest as it does (needs fish)", () => {
   const script = `source '${folder}/orrery.fish'; complete -c orrery`;
   const { stdout } = spawnSync("fish", ["--no-config", "-c", script], { encoding: "utf8", env });
   const isKept = (line: string) => /^complete (?:-k|--keep-order) /.test(line);
@@ -146,7 +146,7 @@ test.skipIf(!has("fish"))("fish keeps the order of sessions, and sorts the rest 
   expect(lines.filter((line) => isKept(line) && !ofSessions.includes(line))).toEqual([]);
 });
 
-test.skipIf(!has("bash"))("bash is asked to keep the order of sessions", () => {
+test.skipIf(!has("bash"))("bash is asked to keep the order of sessions (needs bash)", () => {
   const asked = (line: string) => {
     const script = `compopt() { echo "$*"; }; source '${folder}/orrery.bash'; COMP_WORDS=(${line} ''); COMP_CWORD=3; _orrery`;
     return spawnSync("bash", ["--norc", "-c", script], { encoding: "utf8", env }).stdout;
@@ -154,7 +154,7 @@ test.skipIf(!has("bash"))("bash is asked to keep the order of sessions", () => {
   expect([asked("orrery sessions show"), asked("orrery tools call")]).toEqual(["-o nosort\n", ""]);
 });
 
-describe.skipIf(!has("zsh") || !hasTerminal)("in zsh", () => {
+describe.skipIf(!has("zsh") || !hasTerminal)("in zsh (if it is here, and script)", () => {
   test("sessions are listed with the newest first", async () => {
     const { home, newestFirst } = await twoSessions();
     try {

@@ -1,23 +1,14 @@
 /** Answers given in a real Chromium, with a real pointer: each counts for the call that it was meant for. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import process from "node:process";
-import type { Browser, Locator, Page } from "playwright-core";
-import { launchBrowser, type Visit, visit, withoutBrowser } from "../fixtures/browser.ts";
+import { afterEach, expect, test } from "bun:test";
+import type { Locator, Page } from "playwright-core";
+import { browserSuite, type Visit } from "../fixtures/browser.ts";
 import { startTestServer, type TestServer } from "../fixtures/server.ts";
 
 const LIMIT = 60_000;
-const elsewhere = "Deno" in globalThis && process.env["ORRERY_BROWSER_ON_DENO"] === undefined;
-const inBrowser = describe.skipIf(withoutBrowser || elsewhere);
-let browser: Browser;
+const { inBrowser, visitHere } = browserSuite();
 let subject: TestServer;
 let seen: Visit;
 
-if (!withoutBrowser && !elsewhere) {
-  beforeAll(async () => {
-    browser = await launchBrowser();
-  }, LIMIT);
-  afterAll(() => browser.close());
-}
 afterEach(async () => {
   await seen.context.close();
   await subject.close();
@@ -36,7 +27,7 @@ async function ask(script: readonly object[], cards: number) {
     prepare: (workspace) => workspace.tool("act", "echo acted", 'approval = "always"\nread_only = true'),
   });
   const session = await subject.open({ title: "Asks" });
-  seen = await visit(browser, subject.server.url);
+  seen = await visitHere(subject.server.url);
   const { page } = seen;
   await page.clock.install();
   await page.goto(subject.server.login_url);

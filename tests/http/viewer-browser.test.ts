@@ -1,27 +1,18 @@
 /** The viewer in a real Chromium. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { type AddressInfo, connect, createServer as createNetwork, type Socket } from "node:net";
 import process from "node:process";
-import type { Browser, Locator, Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { startServer } from "../../lib/http/serve.ts";
 import { duration } from "../../lib/http/viewer/client/format.ts";
-import { launchBrowser, type Visit, visit, type VisitOptions, withoutBrowser } from "../fixtures/browser.ts";
+import { browserSuite, type Visit, type VisitOptions } from "../fixtures/browser.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "../fixtures/server.ts";
 
 const LIMIT = 60_000;
-// The page does not know which host serves it, and what serves it is tested on both; one Chromium is enough for a suite.
-const elsewhere = "Deno" in globalThis && process.env["ORRERY_BROWSER_ON_DENO"] === undefined;
-const inBrowser = describe.skipIf(withoutBrowser || elsewhere);
-let browser: Browser;
+const { inBrowser, visitHere } = browserSuite();
 let subject: TestServer;
 let visits: Visit[] = [];
 
-if (!withoutBrowser && !elsewhere) {
-  beforeAll(async () => {
-    browser = await launchBrowser();
-  }, LIMIT);
-  afterAll(() => browser.close());
-}
 afterEach(async () => {
   const ended = visits;
   visits = [];
@@ -45,13 +36,13 @@ async function watch(options: TestServerOptions, visiting: VisitOptions = {}, op
 }
 
 async function look(options: VisitOptions = {}): Promise<Visit> {
-  const seen = await visit(browser, subject.server.url, options);
+  const seen = await visitHere(subject.server.url, options);
   visits.push(seen);
   return seen;
 }
 
 async function visitThrough(port: number): Promise<Visit> {
-  const seen = await visit(browser, `http://127.0.0.1:${port}`, { expected: /ERR_/ });
+  const seen = await visitHere(`http://127.0.0.1:${port}`, { expected: /ERR_/ });
   visits.push(seen);
   return seen;
 }

@@ -353,7 +353,7 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
       ["fish", 'complete -C "orrery t"', "there\n"],
     ];
     for (const [shell, ask, answer] of completes) {
-      test.skipIf(!has(shell))(`${shell} by a line that works, wherever it is`, async () => {
+      test.skipIf(!has(shell))(`${shell} by a line that works, wherever it is (needs ${shell})`, async () => {
         bring(shell);
         const place = join(root, "a prefix/bin");
         writeBoth(release, "1.0.0");
@@ -365,7 +365,7 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
       }, 30_000);
     }
 
-    test.skipIf(!has("zsh") || !has("fish"))("asks the shells, and runs nothing that their user wrote", async () => {
+    test.skipIf(!has("zsh") || !has("fish"))("asks the shells, and runs nothing that their user wrote (needs zsh and fish)", async () => {
       for (const name of ["bash", "zsh", "fish"]) bring(name);
       bring("touch");
       const home = join(root, "home");
@@ -396,19 +396,22 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
     }, 30_000);
 
     const packaged = "/usr/share/bash-completion";
-    test.skipIf(!isRoot || !has("unshare") || !existsSync(packaged))("bash without a word where its package finds them", async () => {
-      bring("bash");
-      const stand = join(root, "package");
-      mkdirSync(stand);
-      const looks = '__load_completion() { . "${XDG_DATA_HOME:-$HOME/.local/share}/bash-completion/completions/$1"; }\n';
-      writeFileSync(join(stand, "bash_completion"), looks);
-      writeBoth(release, "1.0.0");
-      const shell = ["unshare", "--mount", "sh", "-c", `mount --bind '${stand}' ${packaged} && PATH='${tools}' && exec "$@"`, "sh", "sh"];
-      for (const [prefix, told] of [["prefix", true], ["home/.local", false]] as const) {
-        const { code, stderr } = await install({ shell, args: ["--from", release], env: { INSTALL_DIR: join(root, prefix, "bin") } });
-        expect([prefix, code, lineFor("bash", stderr) !== undefined]).toEqual([prefix, 0, told]);
-      }
-    });
+    test.skipIf(!isRoot || !has("unshare") || !existsSync(packaged))(
+      "bash without a word where its package finds them (needs root, unshare and bash-completion)",
+      async () => {
+        bring("bash");
+        const stand = join(root, "package");
+        mkdirSync(stand);
+        const looks = '__load_completion() { . "${XDG_DATA_HOME:-$HOME/.local/share}/bash-completion/completions/$1"; }\n';
+        writeFileSync(join(stand, "bash_completion"), looks);
+        writeBoth(release, "1.0.0");
+        const shell = ["unshare", "--mount", "sh", "-c", `mount --bind '${stand}' ${packaged} && PATH='${tools}' && exec "$@"`, "sh", "sh"];
+        for (const [prefix, told] of [["prefix", true], ["home/.local", false]] as const) {
+          const { code, stderr } = await install({ shell, args: ["--from", release], env: { INSTALL_DIR: join(root, prefix, "bin") } });
+          expect([prefix, code, lineFor("bash", stderr) !== undefined]).toEqual([prefix, 0, told]);
+        }
+      },
+    );
 
     test("nobody who has none of these shells", async () => {
       writeBoth(release, "1.0.0");
@@ -424,7 +427,7 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
       ["apt alone", () => undefined, existsSync("/usr/lib/apt/apt-helper")],
     ];
     for (const [title, prepare, there] of clients) {
-      test.skipIf(!there)(`fetches with ${title}`, async () => {
+      test.skipIf(!there)(`fetches with ${title} (if it is here)`, async () => {
         prepare();
         writeBoth(release, "1.0.0");
         const url = (await serve()).replace("http", "HTTP");
@@ -435,7 +438,7 @@ describe.skipIf(process.env["ORRERY_BINARY"] === undefined)("install.sh", () => 
       });
     }
 
-    test.skipIf(existsSync("/usr/lib/apt/apt-helper"))("says what to install where nothing can fetch", async () => {
+    test.skipIf(existsSync("/usr/lib/apt/apt-helper"))("says what to install where nothing can fetch (not where apt can)", async () => {
       const { code, stderr } = await install({ args: ["--from", "http://127.0.0.1:9"] });
       expect([code, stderr.includes("neither curl nor wget")]).toEqual([1, true]);
     });
